@@ -163,7 +163,9 @@ def check(root):
     homes = {}
     for path, header in tree.headers.values():
         for name in header.homes:
-            homes.setdefault(name, path)
+            homes.setdefault(name, []).append(path)
+    # A template finds what several headers declare by the type it is made for.
+    homes = {name: paths[0] for name, paths in homes.items() if len(paths) == 1}
     for name, (path, header) in tree.headers.items():
         ours, others = tree.reached(name)
         for used in sorted(header.standard):

@@ -39,7 +39,7 @@ install(FILES ${manuals}/fish/foretrace.fish DESTINATION ${CMAKE_INSTALL_DATADIR
 # The files that the README refers to.
 install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
-install(FILES src/report/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
+install(FILES src/document/vendor/uplot/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.uPlot COMPONENT program)
 install(DIRECTORY traces scenarios DESTINATION ${CMAKE_INSTALL_DATADIR}/foretrace COMPONENT program)
 
 # Packages: `cpack --config build/CPackConfig.cmake` puts them into build/packages.

@@ -10,7 +10,6 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "cli/options/brief.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
@@ -233,7 +232,6 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err,
   Invocation invocation{app, out};
   invocation.files.confine_to(root);
   add_commands(app, invocation);
-  const BriefFilter head_of_out(out, invocation.is_brief);
   // No name in a trace can repaint a terminal or pass commands to a build server, wherever it is
   // printed.
   const EscapedOutput wall_of_out(out), wall_of_err(err);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/json_text.h"
+#include "foretrace/answer/prediction_page.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "foretrace/machine.h"

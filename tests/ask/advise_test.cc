@@ -13,6 +13,8 @@
 #include "ask/job/step_cost.h"
 #include "ask/predict/straggler.h"
 #include "ask/recorded.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "report/advice/bound.h"
@@ -347,7 +349,7 @@ TEST(Advise, SaysNothingWhereOtherRanksDecide) {
   EXPECT_FALSE(advice.joint.has_value());
   for (const Suggestion& one : advice.suggestions) EXPECT_FALSE(one.recommended) << one.use;
   std::ostringstream out;
-  write_advice_text(advice, out);
+  write_text(document_of(advice, false), out);
   EXPECT_EQ(out.str().rfind("Trust         poor: ", 0), 0U) << out.str();
 }
 
@@ -424,8 +426,8 @@ TEST(Advise, SamplesAreAnsweredTheSameEveryTime) {
   for (const std::string& path : sample_files()) {
     SCOPED_TRACE(path);
     std::ostringstream first, second;
-    write_advice_text(advise(Job(path), {}), first);
-    write_advice_text(advise(Job(path), {}), second);
+    write_text(document_of(advise(Job(path), {}), false), first);
+    write_text(document_of(advise(Job(path), {}), false), second);
     EXPECT_EQ(first.str(), second.str());
     EXPECT_EQ(first.str().rfind("Bound by", 0), 0U);
     std::istringstream lines(first.str());

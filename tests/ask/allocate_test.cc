@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "foretrace/answer/allocation.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -36,7 +36,7 @@ TEST(Allocate, DecidesOnce) {
   EXPECT_EQ(report.jobs[1].nodes, 0);
   EXPECT_DOUBLE_EQ(report.value, 120 * 80 - 12 * (5 + 15. / 7));
   std::ostringstream csv;
-  write_allocation_csv(report, csv);
+  write_csv(report, csv);
   EXPECT_EQ(csv.str(), "job,nodes,nodes_before,samples_per_second\n\"a\",8,0,80\n\"b\",0,2,0\n");
 }
 

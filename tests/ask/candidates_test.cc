@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "ask/recorded.h"
+#include "foretrace/answer/advice.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {

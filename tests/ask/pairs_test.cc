@@ -1,7 +1,8 @@
-#include "foretrace/ask/pairs.h"
+#include "foretrace/answer/pairs.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,9 +10,12 @@
 
 #include "ask/job/job.h"
 #include "ask/recorded.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/validation.h"
+#include "foretrace/ask/pairs.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "foretrace/report.h"
 #include "support/corpus.h"
 #include "support/folder.h"
 
@@ -85,9 +89,11 @@ TEST_F(Pairs, WhatCannotBeComparedIsSaid) {
   EXPECT_EQ(report.rows[1].problem, "the recording does not record memory");
   EXPECT_NE(report.rows[2].problem.find("there is no "), std::string::npos);
   std::ostringstream text;
-  write_pairs_text(report, text);
+  write_text(document_of(report), text);
   EXPECT_NE(text.str().find("1 pair compared; step times are off by"), std::string::npos);
-  EXPECT_NE(text.str().find("; 1 has no recording; 1 has no answer"), std::string::npos);
+  std::string unwrapped = text.str();
+  std::ranges::replace(unwrapped, '\n', ' ');
+  EXPECT_NE(unwrapped.find("; 1 has no recording; 1 has no answer"), std::string::npos);
 }
 
 TEST_F(Pairs, NoneAtAllIsAnError) {

@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -15,7 +16,7 @@ namespace {
 std::string shown_plan(const std::string& plan, const std::string& file = "") {
   std::ostringstream out;
   try {
-    write_pipeline_text(show_pipeline({plan, file}), out);
+    write_text(document_of(show_pipeline({plan, file})), out);
   } catch (const Error& error) {
     return error.what();
   }
@@ -129,7 +130,7 @@ TEST(PlanShow, ReadsAndWritesTheCsvOfPyTorch) {
 
 TEST(PlanShow, ThePageHasAllPasses) {
   std::ostringstream out;
-  write_pipeline_page(show_pipeline({"zb_v:stages=2,micro_batches=4", ""}), out);
+  write_html(document_of(show_pipeline({"zb_v:stages=2,micro_batches=4", ""})), out);
   for (const char* const action : {"0F0", "3I3", "2W1"})
     EXPECT_NE(out.str().find(std::string("<title>") + action), std::string::npos) << action;
 }

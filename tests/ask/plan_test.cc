@@ -1,4 +1,4 @@
-#include "foretrace/ask/plan.h"
+#include "foretrace/answer/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,12 @@
 #include <sstream>
 
 #include "base/statistics.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/generation.h"
 #include "foretrace/ask/generate.h"
+#include "foretrace/ask/plan.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -117,7 +120,7 @@ TEST(Plan, SaysFirstWhatItReproduces) {
   EXPECT_TRUE(is_reproduced(report.measured->rows[1]));
   EXPECT_FALSE(is_reproduced(report.measured->rows[2]));
   std::ostringstream text;
-  write_plan_text(report, text);
+  write_text(document_of(report), text);
   EXPECT_LT(text.str().find("3 measured runs reproduced"), text.str().find("mpt-1b on dgx-h100"));
   const nlohmann::json json = to_json(report);
   EXPECT_EQ(json["schema"], "foretrace.plan/1");
@@ -143,8 +146,8 @@ TEST(Plan, StrategiesPlanByTheirOwnModels) {
     EXPECT_EQ(layers, 24U);
     EXPECT_EQ(report.ranked.back().role, "yours");
     std::ostringstream text, markdown;
-    write_plan_text(report, text);
-    write_plan_markdown(report, markdown);
+    write_text(document_of(report), text);
+    write_markdown(document_of(report), markdown);
     EXPECT_NE(text.str().find("a step by its own model"), std::string::npos);
     EXPECT_NE(markdown.str().find("a step by its own model"), std::string::npos);
     EXPECT_EQ(to_json(report)["strategy"]["name"], name);
@@ -184,7 +187,7 @@ TEST(Plan, PlansFromATrace) {
   }
   EXPECT_EQ(plain, 1U);
   std::ostringstream page;
-  write_plan_page(report, page);
+  write_html(document_of(report), page);
   EXPECT_NE(page.str().find("Layouts"), std::string::npos);
 }
 

@@ -1,12 +1,15 @@
-#include "foretrace/ask/scale.h"
+#include "foretrace/answer/scale.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/prediction.h"
+#include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {
@@ -125,9 +128,9 @@ TEST(Scale, AllFormsHaveAllPoints) {
   EXPECT_EQ(json["schema"], "foretrace.scale/1");
   EXPECT_EQ(json["points"][2]["step_time_ns"], report.points[2].step_time.count());
   std::ostringstream csv, page, text;
-  write_scale_csv(report, csv);
-  write_scale_page(report, page);
-  write_scale_text(report, text);
+  write_csv(report, csv);
+  write_html(document_of(report), page);
+  write_text(document_of(report), text);
   EXPECT_NE(csv.str().find("\n\"data_parallel:gradient_bytes=500MB\",64,"), std::string::npos)
       << csv.str();
   EXPECT_NE(page.str().find("<polyline"), std::string::npos);

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/sizing.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -51,7 +53,7 @@ TEST(SizeJob, TakesOverheadFromATrace) {
   EXPECT_EQ(sum, *report.overhead);
   EXPECT_GT(*report.compute, 0ns);
   std::ostringstream text;
-  write_sizing_text(report, text);
+  write_text(document_of(report), text);
   EXPECT_NE(text.str().find(": R = "), std::string::npos);
 }
 

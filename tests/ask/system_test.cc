@@ -1,4 +1,4 @@
-#include "foretrace/ask/system.h"
+#include "foretrace/answer/system.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/ask/system.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -25,7 +27,7 @@ TEST(Systems, ExamplesHold) {
     SCOPED_TRACE(entry.path().filename());
     const SystemReport report = run_system(entry.path().string(), {});
     std::ostringstream text;
-    write_system_text(report, text);
+    write_text(document_of(report), text);
     EXPECT_TRUE(report.holds()) << text.str();
   }
   EXPECT_GE(files, 8U);

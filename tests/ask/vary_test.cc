@@ -7,6 +7,8 @@
 
 #include "ask/job/job.h"
 #include "ask/recorded.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
@@ -134,7 +136,7 @@ TEST(Vary, ARefusedValueHasEmptyCells) {
   const Curve found = curve(kOneGemm, scenario_with({"scale:where.name=gemm"}),
                             {"scale.where.name", "gemm,conv", ""});
   std::ostringstream out;
-  write_curve_csv(found, out);
+  write_csv(found, out);
   EXPECT_EQ(out.str(),
             "point,scale.where.name,step_time_ns,speedup,peak_allocated_bytes,"
             "peak_reserved_bytes,fits,trust,on_front,figures,refused\n"

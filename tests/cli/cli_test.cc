@@ -107,7 +107,8 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "machines, models, reports, schedules, synonyms, transforms, got \"transform\" (did you "
        "mean \"transforms\"?)"},
       {"predict x --format jsn",
-       "foretrace: --format: must be one of csv, json, markdown, text, got 'jsn' (did you mean "
+       "foretrace: --format: must be one of text, brief, markdown, json, csv, got 'jsn' (did you "
+       "mean "
        "\"json\"?)"},
       {"predict",
        "foretrace: predict: which TRACE? Give it on the command line or in the scenario"},

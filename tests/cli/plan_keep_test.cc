@@ -11,8 +11,8 @@
 
 #include "ask/plan/resumable_plan.h"
 #include "cli/command_line.h"
+#include "foretrace/answer/plan.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "support/wait.h"
 

@@ -339,7 +339,7 @@ TEST(SweepCommand, SaysWhatIsWrong) {
       {"sweep " + sweep + trace + " --shard 1/2", "--shard: needs --output"},
       {"sweep " + sweep + trace + " --shard 1/21 -o x.jsonl", "--shard: must be one of at most 20"},
       {"sweep " + sweep + trace + " --format jsnol", "--format: must be one of jsonl, csv, got"},
-      {"sweep " + sweep + trace + " --summary txt", "--summary: must be one of text, json"},
+      {"sweep " + sweep + trace + " --summary txt", "--summary: must be one of text, brief"},
       {"sweep merge " + sweep + " -o x.jsonl", sweep + ": is not a file of sweep answers"},
   };
   for (const auto& [arguments, message] : mistakes) {

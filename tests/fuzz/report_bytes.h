@@ -8,8 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <string_view>
+
+#include "base/shown.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
 
 namespace foretrace {
 
@@ -62,6 +67,24 @@ inline void require_no_forged_markup(std::string_view text) {
   require_of_answer(text.find("<script>alert(1)") == text.npos, "a forged script", text);
   require_of_answer(text.find("<img src=x") == text.npos, "a forged picture", text);
   require_of_answer(text.find("<x/>") == text.npos, "a forged element", text);
+}
+
+template <class Write>
+std::string written(const Write& write) {
+  std::ostringstream out;
+  {
+    const EscapedOutput wall(out);  // As around every answer of the program.
+    write(out);
+  }
+  return std::move(out).str();
+}
+
+/// In all forms.
+inline void check_document(const Document& document) {
+  for (const DocumentForm& form : document_forms()) {
+    const std::string text = written([&](std::ostream& out) { form.write(document, out); });
+    form.name == "html" ? require_no_forged_markup(text) : require_plain(text);
+  }
 }
 
 }  // namespace foretrace

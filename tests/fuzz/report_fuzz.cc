@@ -14,9 +14,19 @@
 
 #include "base/json_text.h"
 #include "base/shown.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/advice.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/answer/diagnosis.h"
+#include "foretrace/answer/diff.h"
 #include "foretrace/answer/input.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/answer/pairs.h"
+#include "foretrace/answer/prediction.h"
+#include "foretrace/answer/prediction_page.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/answer/verification.h"
 #include "foretrace/ask/advise.h"
 #include "foretrace/ask/check.h"
 #include "foretrace/ask/diff.h"
@@ -53,16 +63,6 @@ std::string folder_of_this_process() {
   return name;
 }
 
-template <class Write>
-std::string written(const Write& write) {
-  std::ostringstream out;
-  {
-    const EscapedOutput wall(out);  // As around every answer of the program.
-    write(out);
-  }
-  return std::move(out).str();
-}
-
 template <class Report>
 void check_json(const Report& report) {
   require_json(indented_json(to_json(report)));
@@ -85,7 +85,9 @@ Scenario some_scenario(Supply& supply) {
 }
 
 void check_trace(const FuzzedJob& job, Supply&) {
-  require_plain(written([&](std::ostream& out) { write_info(job.before, out); }));
+  Document recording("Recording");
+  add_info(job.before, nullptr, nullptr, recording);
+  check_document(recording);
   require_json(indented_json(describe_trace(job.before)));
   for (const Finding& finding : examine(job.before)) {
     require_plain(shown_answer(finding.what + "\n" + finding.cost + "\n" + finding.fix));
@@ -102,10 +104,9 @@ void check_prediction(const FuzzedJob& job, Supply& supply) {
   };
   Prediction prediction = predict(job.was, some_scenario(supply), options);
   prediction.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
-  for (const ReportEntry& report : reports()) {
-    const std::string text = written([&](std::ostream& out) { report.write(prediction, out); });
-    report.name == "json" ? require_json(text) : require_plain(text);
-  }
+  check_json(prediction);
+  check_document(document_of(prediction));
+  require_plain(written([&](std::ostream& out) { write_csv(prediction, out); }));
   require_no_forged_markup(html);
   require_json(bytes_of(options.perfetto_path));
 }
@@ -119,9 +120,8 @@ void check_curve(const FuzzedJob& job, Supply& supply) {
       vary(std::move(ranks), scenario, {.setting = "scale.factor", .values = "0.5,1", .until = {}});
   curve.header.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   check_json(curve);
-  require_plain(written([&](std::ostream& out) { write_curve_text(curve, out); }));
-  require_plain(written([&](std::ostream& out) { write_curve_csv(curve, out); }));
-  require_plain(written([&](std::ostream& out) { write_curve_markdown(curve, out); }));
+  check_document(document_of(curve));
+  require_plain(written([&](std::ostream& out) { write_csv(curve, out); }));
 }
 
 void check_memory(const FuzzedJob& job, Supply& supply) {
@@ -130,8 +130,8 @@ void check_memory(const FuzzedJob& job, Supply& supply) {
   MemoryReport report = describe_memory(job.was.graph, job.was.recorded, question);
   report.trace = hostile_text(supply, "job.json.gz");
   check_json(report);
-  require_plain(written([&](std::ostream& out) { write_memory_text(report, out); }));
-  require_plain(written([&](std::ostream& out) { write_memory_csv(report, job.was.graph, out); }));
+  check_document(document_of(report));
+  require_plain(written([&](std::ostream& out) { write_csv(report, job.was.graph, out); }));
   require_no_forged_markup(
       written([&](std::ostream& out) { write_memory_html(report, job.was.graph, out); }));
 }
@@ -142,9 +142,8 @@ void check_advice(const FuzzedJob& job, Supply& supply) {
   Advice advice = advise(job.was, question);
   advice.inputs = {{hostile_text(supply, "job.json.gz"), "kineto", "ab12"}};
   check_json(advice);
-  require_plain(written([&](std::ostream& out) { write_advice_text(advice, out); }));
-  require_plain(written([&](std::ostream& out) { write_advice_markdown(advice, out); }));
-  require_plain(written([&](std::ostream& out) { write_advice_csv(advice, out); }));
+  check_document(document_of(advice, true));
+  require_plain(written([&](std::ostream& out) { write_csv(advice, out); }));
 }
 
 void check_diff(const FuzzedJob& job, Supply& supply) {
@@ -154,9 +153,8 @@ void check_diff(const FuzzedJob& job, Supply& supply) {
   report.ranks.push_back(diff({job.was.graph, job.was.recorded, &job.before},
                               {job.is.graph, job.is.recorded, &job.after}));
   check_json(report);
-  require_plain(written([&](std::ostream& out) { write_diff_text(report, out); }));
-  require_plain(written([&](std::ostream& out) { write_diff_markdown(report, out); }));
-  require_plain(written([&](std::ostream& out) { write_diff_csv(report, out); }));
+  check_document(document_of(report));
+  require_plain(written([&](std::ostream& out) { write_csv(report, out); }));
 }
 
 void check_gate(const FuzzedJob& job, Supply& supply) {
@@ -166,10 +164,11 @@ void check_gate(const FuzzedJob& job, Supply& supply) {
   require_json(write_baseline(baseline));
   CheckReport report = check(job.path("after.ftrace"), {}, baseline, {});
   report.baseline = hostile_text(supply, "baseline.json");
+  check_json(report);
+  check_document(document_of(report));
   for (const CheckForm& form : check_forms()) {
     const std::string text = written([&](std::ostream& out) { form.write(report, out); });
-    if (form.name == "text" || form.name == "markdown") require_plain(text);
-    if (form.name == "json" || form.name.starts_with("bench")) require_json(text);
+    if (form.name.starts_with("bench")) require_json(text);
     if (form.name == "junit") require_no_forged_markup(text);
     // This form consists of its own commands; a forged command is not one of them.
     if (form.name != "github") continue;
@@ -185,9 +184,7 @@ void check_verification(const FuzzedJob& job, Supply& supply) {
   std::ofstream(job.path("prediction.json")) << indented_json(to_json(prediction));
   const Verification verification = verify(job.path("prediction.json"), job.path("after.ftrace"));
   check_json(verification);
-  require_plain(written([&](std::ostream& out) { write_verification_text(verification, out); }));
-  require_plain(
-      written([&](std::ostream& out) { write_verification_markdown(verification, out); }));
+  check_document(document_of(verification));
 }
 
 void check_pairs(const FuzzedJob&, Supply& supply) {
@@ -202,8 +199,7 @@ void check_pairs(const FuzzedJob&, Supply& supply) {
   }
   sum_up(report);
   check_json(report);
-  require_plain(written([&](std::ostream& out) { write_pairs_text(report, out); }));
-  require_plain(written([&](std::ostream& out) { write_pairs_markdown(report, out); }));
+  check_document(document_of(report));
 }
 
 void check_sweep(const FuzzedJob& job, Supply& supply) {
@@ -225,8 +221,7 @@ void check_sweep(const FuzzedJob& job, Supply& supply) {
   sweep.run(0, report.header.points, {.take = take, .flush = [] {}}, false);
   require_json(sweep_header_line(report.header));
   check_json(report);
-  require_plain(written([&](std::ostream& out) { write_sweep_text(report, out); }));
-  require_plain(written([&](std::ostream& out) { write_sweep_markdown(report, out); }));
+  check_document(document_of(report));
   require_no_forged_markup(written([&](std::ostream& out) { write_sweep_page(report, out); }));
 }
 
@@ -236,7 +231,7 @@ void check_input(const FuzzedJob& job, Supply&) {
   report.notes = job.was.notes;
   report.notes.merge(job.before.notes);
   check_json(report);
-  require_plain(written([&](std::ostream& out) { write_input(report, out); }));
+  check_document(document_of(report));
   check_json(validate(job.was));
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
@@ -54,8 +56,8 @@ void sum_up(const SweepReport& report) {
   summarize(report);
   to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::ostringstream out;
-  write_sweep_text(report, out);
-  write_sweep_markdown(report, out);
+  write_text(document_of(report), out);
+  write_markdown(document_of(report), out);
   write_sweep_page(report, out);
 }
 

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/allocator.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/ask/predict.h"
@@ -244,7 +246,7 @@ void write_reports(const Graph& graph, const Timeline& timeline) {
   question.out = question.in = Bandwidth{12e9};
   const MemoryReport report = describe_memory(graph, timeline, question);
   std::ostringstream out;
-  write_memory_text(report, out);
+  write_text(document_of(report), out);
   write_memory_html(report, graph, out);
   to_json(report).dump();
 }

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/report.h"
 
@@ -41,6 +43,13 @@ std::string written(Write write, const CheckReport& report) {
   return out.str();
 }
 
+void document_text(const CheckReport& report, std::ostream& out) {
+  write_text(document_of(report), out);
+}
+void document_markdown(const CheckReport& report, std::ostream& out) {
+  write_markdown(document_of(report), out);
+}
+
 TEST(CheckReport, BeginsWithTheVerdict) {
   EXPECT_EQ(check_headline(regression()),
             "REGRESSION: step_time 150 ms -> 188 ms (+25.3 %), limit 5%; 1 of 1 metric beyond the "
@@ -54,9 +63,9 @@ TEST(CheckReport, SaysWhatIsLeft) {
   EXPECT_EQ(left_sentence(report), "");
   report.left = 2ms;
   EXPECT_EQ(left_sentence(report), "+2 ms: left, which no cause accounts for");
-  EXPECT_NE(written(write_check_text, report).find(left_sentence(report)), std::string::npos);
-  EXPECT_NE(written(write_check_markdown, report).find(left_sentence(report)), std::string::npos);
-  EXPECT_NE(written(write_check_json, report).find("\"left_ns\": 2000000"), std::string::npos);
+  EXPECT_NE(written(document_text, report).find(left_sentence(report)), std::string::npos);
+  EXPECT_NE(written(document_markdown, report).find(left_sentence(report)), std::string::npos);
+  EXPECT_EQ(to_json(report)["left_ns"], 2000000);
   report.left = -2ms;
   EXPECT_EQ(left_sentence(report), "-2 ms: left, work elsewhere that takes less");
 }
@@ -163,16 +172,15 @@ TEST(CheckReport, NamesForgeNoMarkdownAndNoLines) {
   report.causes[0].where = "[x](javascript:y)";
   report.scenario = "\n- s";
   report.notes.add(Severity::warning, "n", "*a*\n::error::b");
-  const std::string markdown = written(write_check_markdown, report);
-  EXPECT_EQ(markdown.substr(0, markdown.find("\nScenario: ")),
+  const std::string markdown = written(document_markdown, report);
+  EXPECT_EQ(markdown.substr(0, markdown.find("**Structure:**")),
             "### Foretrace: REGRESSION: step_time 150 ms -> 188 ms (+25.3 %), limit 5%; 1 of 1 "
             "metric beyond the limit\n\n"
-            "| cause | where | step time | work there |\n| :-- | :-- | --: | --: |\n"
-            "| &lt;img src=x>\\|\\\\n# a @<!-- -->b | \\[x\\](javascript:y) | +38 ms | - |\n\n"
-            "|  | baseline | now | change | limit | warns |  |\n"
-            "| :-- | --: | --: | --: | --: | --: | :-- |\n"
-            "| step_time | 150 ms | 188 ms | +25.3 % | 5% | - | failed |\n");
-  EXPECT_NE(written(write_check_text, report).find("  - warning: n (*a*\\n::error::b)\n"),
+            "#### Causes\n\n"
+            "- +38 ms: &lt;img src=x>\\|\\\\n# a @<!-- -->b from \\[x\\](javascript:y)\n\n"
+            "#### What was compared\n\n"
+            "**Scenario:** \\\\n- s\n\n");
+  EXPECT_NE(written(document_text, report).find("  - warning: n (*a*\\n::error::b)\n"),
             std::string::npos);
 }
 

@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/answer/census.h"
+#include "foretrace/answer/diagnosis.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/report.h"
 #include "support/folder.h"
@@ -212,7 +215,7 @@ TEST(DoctorOfSnapshots, SpeaksOfMemoryAlone) {
   diagnosis.replay->has_times = false;
   diagnosis.replay->tasks = 12;
   std::ostringstream text;
-  write_diagnosis({diagnosis}, text);
+  write_text(document_of(std::vector<Diagnosis>{diagnosis}), text);
   EXPECT_EQ(text.str().substr(0, text.str().find("\n\n")),
             "rank 0 of 1: can be used, 0 warnings and 0 remarks\n"
             "only memory can be predicted, from 12 events of the allocator\n");
@@ -242,7 +245,9 @@ TEST_F(Doctor, InfoCountsWhatIsThere) {
   EXPECT_EQ(info["steps_on_host_ns"], nlohmann::json::parse("[1000, 1000, 1000]"));
   EXPECT_EQ(info["heaviest"][0]["name"], "gemm");
   std::ostringstream text;
-  write_info(trace_, text);
+  Document document("Recording");
+  add_info(trace_, nullptr, nullptr, document);
+  write_text(document, text);
   EXPECT_NE(text.str().find("3 kernels, 0 copies, 0 fills on 1 stream, busy for 1.2 us"),
             std::string::npos)
       << text.str();

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/advice.h"
 
 namespace foretrace {
 namespace {
@@ -66,7 +68,7 @@ TEST(InputReport, SaysWhatElseBoundsAStep) {
   report.bound = {PathPart::host, 20ms};
   report.with_workers = 120ms;
   std::ostringstream out;
-  write_input(report, out);
+  write_text(document_of(report), out);
   EXPECT_TRUE(
       out.str().starts_with("100 ms a step; input costs 65.0 % of it, most of that loading; "
                             "it is bound by the host (20 ms without)\n"))
@@ -80,7 +82,7 @@ TEST(InputReport, SaysWhenThereIsNothing) {
   InputReport report;
   report.replayed = report.without_loading = report.without_copies = 10ms;
   std::ostringstream out;
-  write_input(report, out);
+  write_text(document_of(report), out);
   EXPECT_EQ(out.str(),
             "10 ms a step; input costs less than 2 % of it\n\nThis trace neither loads nor copies "
             "input.\n");

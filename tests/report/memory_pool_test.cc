@@ -3,8 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/answer/memory.h"
-#include "foretrace/report.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
@@ -64,7 +65,7 @@ cpu: A 0, B 0, C 0
 
 TEST(MemoryPool, IsSaidInOneLine) {
   std::ostringstream text;
-  write_memory_text(pooled(kPoolStep), text);
+  write_text(document_of(pooled(kPoolStep)), text);
   EXPECT_NE(text.str().find("1.0000 times their peak load"), std::string::npos) << text.str();
 }
 

@@ -6,6 +6,8 @@
 #include <regex>
 #include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
@@ -329,14 +331,14 @@ TEST(Memory, TheJsonSaysWhatTheTextSays) {
   EXPECT_EQ(json["intervals"]["known"], true);
   EXPECT_EQ(json["lifetimes"]["blocks"], 2);
   std::ostringstream text;
-  write_memory_text(report, text);
+  write_text(document_of(report), text);
   EXPECT_NE(text.str().find("160 B"), std::string::npos);
 }
 
 TEST(Memory, TheTableHasARowForEachBlock) {
   const Graph graph = parse_graph(kStep);
   std::ostringstream out;
-  write_memory_csv(describe_memory(graph, simulate(graph)), graph, out);
+  write_csv(describe_memory(graph, simulate(graph)), graph, out);
   std::vector<std::string> lines;
   std::istringstream in(out.str());
   for (std::string line; std::getline(in, line);) lines.push_back(line);

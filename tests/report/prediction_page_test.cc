@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "report/prediction/drawn_run.h"

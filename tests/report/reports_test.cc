@@ -4,6 +4,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/report.h"
 #include "report/sample.h"
 
@@ -11,13 +15,13 @@ namespace foretrace {
 namespace {
 
 std::string written(std::string_view name, const Prediction& prediction) {
-  for (const ReportEntry& entry : reports()) {
-    if (entry.name != name) continue;
-    std::ostringstream out;
-    entry.write(prediction, out);
-    return out.str();
+  std::ostringstream out;
+  if (name == "json") out << indented_json(to_json(prediction));
+  if (name == "csv") write_csv(prediction, out);
+  for (const DocumentForm& form : document_forms()) {
+    if (form.name == name) form.write(document_of(prediction), out);
   }
-  return "there is no such report";
+  return out.str();
 }
 
 /// Sentences as they were before wrapping.

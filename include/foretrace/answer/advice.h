@@ -13,6 +13,8 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -207,5 +209,14 @@ struct Advice {
   /// Whether anything that was tried reaches the target; true without one.
   bool reaches_target() const;
 };
+
+class Document;
+/// What a person reads of it: everything, or one screen of 24 lines and 100 columns with the
+/// answers, the best suggestions and ceilings.
+Document document_of(const Advice& advice, bool is_whole);
+/// The object with schema "foretrace.advice/1".
+nlohmann::json to_json(const Advice& advice);
+/// One row for each replay.
+void write_csv(const Advice& advice, std::ostream& out);
 
 }  // namespace foretrace

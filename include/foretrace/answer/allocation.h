@@ -4,6 +4,8 @@
 // whole log.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,5 +47,13 @@ struct AllocationReport {
   std::vector<std::string> assumptions{};
   Notes notes{};
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const AllocationReport& report);
+/// The object with schema "foretrace.allocation/1".
+nlohmann::json to_json(const AllocationReport& report);
+/// One row for each job of a decision.
+void write_csv(const AllocationReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -11,6 +11,7 @@
 // The same answer serves people, GitHub and GitLab, and programs that plot it over time.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,5 +106,11 @@ std::string visible_words(const VisibleChange& visible);
 std::string left_sentence(const CheckReport& report);
 /// The verdict in one line, which starts with a one-word summary.
 std::string check_headline(const CheckReport& report);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const CheckReport& report);
+/// The object with schema "foretrace.check/1".
+nlohmann::json to_json(const CheckReport& report);
 
 }  // namespace foretrace

@@ -4,6 +4,8 @@
 // from what was measured. Bandwidths are those of nccl-tests: algbw = bytes / time, and busbw =
 // algbw times the bytes that the operation moves over a rank's port for each byte.
 
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,5 +62,13 @@ struct CollectiveReport {
   std::vector<std::string> assumptions;
   std::string calibration;  ///< Path of the calibration file; empty without one.
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const CollectiveReport& report);
+/// The object with schema "foretrace.collective/1".
+nlohmann::json to_json(const CollectiveReport& report);
+/// One row for each size.
+void write_csv(const CollectiveReport& report, std::ostream& out);
 
 }  // namespace foretrace

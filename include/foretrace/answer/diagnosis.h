@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,5 +30,11 @@ struct Diagnosis {
 
   std::size_t count(Severity severity) const;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const std::vector<Diagnosis>& ranks);
+/// The object with schema "foretrace.doctor/1".
+nlohmann::json to_json(const std::vector<Diagnosis>& ranks);
 
 }  // namespace foretrace

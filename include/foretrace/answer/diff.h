@@ -13,6 +13,8 @@
 // time. Work that nothing waits for has a local difference and no effect.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -127,5 +129,13 @@ const Diff& decisive_rank(const DiffReport& report);
 /// "B takes 38.2 ms longer a step (+12.1 %): 31 ms of it are 12 new cudaStreamSynchronize from
 /// train.py:88".
 std::string diff_verdict(const Diff& diff);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const DiffReport& report);
+/// The object with schema "foretrace.diff/1".
+nlohmann::json to_json(const DiffReport& report);
+/// One row for each cause of each rank.
+void write_csv(const DiffReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -3,6 +3,7 @@
 // The answer of `foretrace generate`: what a training step costs without a trace, and how far such
 // answers are from measured steps.
 
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -86,5 +87,13 @@ struct GenerationReport {
 /// step.
 GeneratedScore score_of(const std::vector<GeneratedRow>& rows,
                         const std::vector<std::pair<std::string, double>>& groups);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const GenerationReport& report);
+/// The object with schema "foretrace.generation/1".
+nlohmann::json to_json(const GenerationReport& report);
+/// One row for each measured row, or for the step.
+void write_csv(const GenerationReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -14,6 +14,7 @@
 // the rates reached: lower bounds where t3 = t2 or t2 = t1. Reading overlaps with the rest, so F is
 // taken from all of t3; the authors' script takes samples / (t3 - t2), which is shown beside it.
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 
 #include "foretrace/answer/advice.h"
@@ -45,5 +46,11 @@ struct InputReport {
   bool knows_cache = false;              ///< Whether `set.cached` is known.
   Notes notes;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const InputReport& report);
+/// The object with schema "foretrace.input/1".
+nlohmann::json to_json(const InputReport& report);
 
 }  // namespace foretrace

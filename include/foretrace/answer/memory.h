@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -273,5 +274,11 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
 /// Whether no request was refused under the limit or, without a replay of the allocator, whether
 /// the peak is within it.
 bool fits(const MemoryReport& report);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const MemoryReport& report);
+/// The object with schema "foretrace.memory/1".
+nlohmann::json to_json(const MemoryReport& report);
 
 }  // namespace foretrace

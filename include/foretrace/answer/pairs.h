@@ -4,6 +4,7 @@
 // alone, and for each kind of what-if, the errors and how often the interval contained the outcome.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,5 +51,11 @@ struct PairsReport {
 
 /// Fills `kinds`, `missing` and `refused` from the rows.
 void sum_up(PairsReport& report);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const PairsReport& report);
+/// The object with schema "foretrace.pair_validation/1".
+nlohmann::json to_json(const PairsReport& report);
 
 }  // namespace foretrace

@@ -40,4 +40,10 @@ struct PipelineReport {
   std::vector<std::string> assumptions;
 };
 
+class Document;
+/// What a person reads of it.
+Document document_of(const PipelineReport& report);
+/// The object with schema "foretrace.pipeline/1".
+nlohmann::json to_json(const PipelineReport& report);
+
 }  // namespace foretrace

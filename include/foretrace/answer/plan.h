@@ -4,6 +4,8 @@
 // and why the rest lost.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -77,5 +79,13 @@ struct PlanReport {
 
 /// Whether a measured run lies in its interval, or ran out of memory as predicted.
 bool is_reproduced(const GeneratedRow& row);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const PlanReport& report);
+/// The object with schema "foretrace.plan/1".
+nlohmann::json to_json(const PlanReport& report);
+/// One row for each ranked layout, then one for each layout on the front.
+void write_csv(const PlanReport& report, std::ostream& out);
 
 }  // namespace foretrace

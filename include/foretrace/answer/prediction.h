@@ -3,6 +3,8 @@
 // The answer to "what if?": the job as measured, as its graph replays it, and as predicted.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -168,5 +170,13 @@ struct Prediction : RecordedRun {
   Trust trust;
   Notes notes;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const Prediction& prediction);
+/// The object of "Contracts" in docs/design.md, with schema "foretrace.prediction/1".
+nlohmann::json to_json(const Prediction& prediction);
+/// One line of figures.
+void write_csv(const Prediction& prediction, std::ostream& out);
 
 }  // namespace foretrace

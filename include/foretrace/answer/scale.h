@@ -3,6 +3,8 @@
 // The answer of `foretrace scale`: what a job on one GPU would do on more of them, count by count.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +43,13 @@ struct ScaleReport {
   Trust trust;  ///< Trust of the least reliable point.
   Notes notes;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const ScaleReport& report);
+/// The object with schema "foretrace.scale/1".
+nlohmann::json to_json(const ScaleReport& report);
+/// One row for each scheme and count.
+void write_csv(const ScaleReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -9,6 +9,8 @@
 //      1)
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -72,5 +74,13 @@ struct ServingReport {
   std::vector<ServingError> errors;  ///< The same.
   std::vector<std::string> assumptions;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const ServingReport& report);
+/// The object with schema "foretrace.serving/1".
+nlohmann::json to_json(const ServingReport& report);
+/// One row for each point, or for each measured deployment.
+void write_csv(const ServingReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -4,6 +4,7 @@
 // worth, and which batch and algorithms its memory allows.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,5 +60,11 @@ struct SizingReport {
 
   double overhead_share() const;  ///< R = overhead / compute. REQUIRES: both are set.
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const SizingReport& report);
+/// The object with schema "foretrace.sizing/1".
+nlohmann::json to_json(const SizingReport& report);
 
 }  // namespace foretrace

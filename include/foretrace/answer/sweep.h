@@ -11,6 +11,8 @@
 // answers to the same questions about the same trace by the same program.
 
 #include <cstdint>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,5 +147,18 @@ struct SweepSummary {
   std::vector<SweepRefusal> refusals;
 };
 SweepSummary summarize(const SweepReport& report);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const SweepReport& report);
+/// The object with schema "foretrace.sweep_summary/1".
+nlohmann::json to_json(const SweepReport& report);
+
+/// What a person reads of it.
+Document document_of(const Curve& curve);
+/// The object with schema "foretrace.curve/1".
+nlohmann::json to_json(const Curve& curve);
+/// One row for each point.
+void write_csv(const Curve& curve, std::ostream& out);
 
 }  // namespace foretrace

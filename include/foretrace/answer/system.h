@@ -4,6 +4,7 @@
 // file.
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,5 +28,11 @@ struct SystemReport {
 
   bool holds() const;
 };
+
+class Document;
+/// What a person reads of it.
+Document document_of(const SystemReport& report);
+/// The object with schema "foretrace.system/1".
+nlohmann::json to_json(const SystemReport& report);
 
 }  // namespace foretrace

@@ -5,6 +5,7 @@
 // out and predicted.
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -70,5 +71,13 @@ struct ValidatedRank {
   /// Names of the relations that should hold for any graph but do not: "export" ...
   std::vector<std::string_view> broken() const;
 };
+
+/// The object with schema "foretrace.validation/1".
+nlohmann::json to_json(const Validation& validation);
+nlohmann::json to_json(const ValidatedRank& rank);
+nlohmann::json to_json(const std::vector<ValidatedRank>& ranks);
+class Document;
+/// What a person reads: a row for each rank, and how many left-out steps lie inside their interval.
+Document document_of(const std::vector<ValidatedRank>& ranks);
 
 }  // namespace foretrace

@@ -10,6 +10,7 @@
 // some of the measured steps do. outside: none does.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,5 +54,11 @@ std::string_view to_string(Agreement agreement);
 /// "The measured 48.92 ms lie inside the predicted 42.75 ms to 55.81 ms; the prediction was 0.0 %
 /// too low".
 std::string verify_verdict(const Verification& verification);
+
+class Document;
+/// What a person reads of it.
+Document document_of(const Verification& verification);
+/// The object with schema "foretrace.verification/1".
+nlohmann::json to_json(const Verification& verification);
 
 }  // namespace foretrace

@@ -22,7 +22,6 @@ struct Invocation {
   std::ostream& out;
   int exit_code = kAnswered;
   QuestionFiles files{};
-  bool is_brief = false;
 };
 
 /// A command that is no question.

@@ -8,7 +8,6 @@
 #include "base/files/new_file.h"
 #include "base/shown.h"
 #include "base/wording.h"
-#include "cli/options/brief.h"
 #include "cli/options/command.h"
 #include "cli/options/described_options.h"
 #include "cli/options/progress.h"
@@ -55,10 +54,13 @@ class Writing final : public Described {
     if (setting_ == "format")
       fields.as({.value = "OUT", .letter = "o"})
           .path("output", output, "Write the result to this file instead of standard output");
+    fields.flag("brief", is_brief, "Print the head of the answer, at most five lines");
     fields.flag("quiet", is_quiet, "Show no progress");
   }
 
   void check() const override {
+    if (is_brief && !form.empty() && form != "text" && form != "brief")
+      throw Error(fmt::format("--brief: goes with --{} text, got {}", setting_, form));
     if (form.empty() || std::ranges::find(names_, form) != names_.end()) return;
     for (const File& file : files) {
       if (file.form == form)
@@ -69,6 +71,7 @@ class Writing final : public Described {
   }
 
   std::vector<std::string> chosen(const Answer& answer) const {
+    if (is_brief) return {"brief"};
     if (!form.empty()) return {form};
     std::vector<std::string> preferred = answer.preferred_forms();
     if (preferred.empty()) preferred.emplace_back("text");
@@ -81,7 +84,7 @@ class Writing final : public Described {
   };
   std::string form, output;
   std::vector<File> files;
-  bool is_quiet = false;
+  bool is_brief = false, is_quiet = false;
 
  private:
   std::string_view setting_;
@@ -198,7 +201,6 @@ void add_question(CLI::App& command, const QuestionEntry& entry, Invocation& inv
   command.footer(asking->question->remarks());
   command.callback([asking, &command, &invocation] {
     if (!command.get_subcommands().empty()) return;  // The nested command has answered.
-    check_brief(command, invocation.is_brief);
     asking->options.read(*asking->question, invocation.files);
     asking->options.read(asking->writing, invocation.files);
     invocation.files.check();
@@ -270,7 +272,6 @@ void add_commands(CLI::App& app, Invocation& invocation) {
     const std::string name = space == std::string::npos ? one.name : one.name.substr(space + 1);
     CLI::App* const command = outer.add_subcommand(name, std::string(one.summary));
     one.add(*command, invocation);
-    add_brief(*command, invocation.is_brief);
   }
 }
 

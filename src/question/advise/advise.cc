@@ -7,6 +7,19 @@
 namespace foretrace {
 namespace {
 
+struct AdvisedJob {
+  Advice advice;
+  bool shows_all = false;  ///< Also at a terminal; other forms always do.
+};
+
+Document document_of(const AdvisedJob& job) { return document_of(job.advice, true); }
+nlohmann::json to_json(const AdvisedJob& job) { return to_json(job.advice); }
+void write_csv(const AdvisedJob& job, std::ostream& out) { write_csv(job.advice, out); }
+
+void write_screen(const AdvisedJob& job, std::ostream& out) {
+  write_text(document_of(job.advice, job.shows_all), out);
+}
+
 class Advise final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -47,9 +60,11 @@ class Advise final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    return {form("text", all_ ? write_whole_advice_text : write_advice_text), json_form<Advice>(),
-            form("markdown", write_advice_markdown), form("csv", write_advice_csv),
-            page_form("Also write everything to FILE as one HTML page", write_advice_page)};
+    std::vector<Form> all = forms_of<AdvisedJob>();
+    for (Form& one : all) {
+      if (one.name == "text") one = form("text", write_screen);
+    }
+    return all;
   }
 
   std::unique_ptr<Answer> ask(Session& session) override {
@@ -59,7 +74,7 @@ class Advise final : public Question {
     const auto activity = session.begin("advising on " + trace_);
     Advice advice = advise(*session.open(trace_, {.reading = reading}), question_, ledger_);
     const ExitCode code = advice.reaches_target() ? kAnswered : kCheckFailed;
-    return answer_of(std::move(advice), code);
+    return answer_of(AdvisedJob{std::move(advice), all_}, code);
   }
 
  private:

@@ -27,6 +27,19 @@ struct CheckedJob {
   bool annotates = false;  ///< As workflow commands for GitHub.
 };
 
+Document document_of(const CheckedJob& job) {
+  if (job.report) return document_of(*job.report);
+  const std::size_t end = job.blessed.find('\n');
+  Document document("Baseline");
+  document.say(job.blessed.substr(0, end));
+  if (end != std::string::npos) document.draw({.letters = job.blessed.substr(end + 1)});
+  return document;
+}
+/// A baseline is its file; what is said about it is for people.
+nlohmann::json to_json(const CheckedJob& job) {
+  return job.report ? to_json(*job.report) : nlohmann::json{{"blessed", job.blessed}};
+}
+
 /// The file that GitHub shows as the summary of a step; empty if there is none.
 std::string step_summary(bool annotates) {
   const char* path = annotates ? std::getenv("GITHUB_STEP_SUMMARY") : nullptr;
@@ -43,7 +56,7 @@ class CheckAnswer final : public AnswerOf<CheckedJob> {
     std::ostringstream markdown;
     {
       const EscapedOutput wall(markdown);
-      write_check_markdown(*job.report, markdown);
+      write_markdown(document_of(*job.report), markdown);
     }
     const std::string text = markdown.str() + "\n";
     if (!job.summary.empty()) append_summary(job.summary, text);
@@ -137,14 +150,18 @@ class CheckJob final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    std::vector<Form> all;
+    std::vector<Form> all = forms_of<CheckedJob>();
+    for (Form& one : all) {
+      if (one.name == "json" || one.name == "markdown")
+        one.file_help = "Also write the answer to a file: " + std::string(one.name);
+    }
     for (const CheckForm& form : check_forms()) {
       Form one{form.name, [&form](const Answer& answer, std::ostream& out) {
                  const CheckedJob& job = dynamic_cast<const CheckAnswer&>(answer).value();
                  if (job.report) return form.write(*job.report, out);
                  out << job.blessed;
                }};
-      if (form.name != "text" && form.name != "github")
+      if (form.name != "github")
         one.file_help = "Also write the answer to a file: " + std::string(form.summary);
       all.push_back(std::move(one));
     }

@@ -69,11 +69,7 @@ class Collective final : public Question {
     return text.str();
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_collective_text), json_form<CollectiveReport>(),
-            form("csv", write_collective_csv),
-            page_form("Also write a page with a plot over sizes", write_collective_page)};
-  }
+  std::vector<Form> forms() const override { return forms_of<CollectiveReport>(); }
 
   std::unique_ptr<Answer> ask(Session&) override {
     if (!sizes_.empty()) question_.sizes = within("--bytes", [&] { return read_sizes(sizes_); });

@@ -18,10 +18,7 @@ class DiffJobs final : public Question {
     reading_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_diff_text), json_form<DiffReport>(),
-            form("markdown", write_diff_markdown), form("csv", write_diff_csv)};
-  }
+  std::vector<Form> forms() const override { return forms_of<DiffReport>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin(fmt::format("comparing {} with {}", before_, after_));

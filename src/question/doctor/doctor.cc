@@ -18,9 +18,7 @@ class Doctor final : public Question {
     reading_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_diagnosis), json_form<Diagnoses>()};
-  }
+  std::vector<Form> forms() const override { return forms_of<Diagnoses>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin("examining " + trace_);

@@ -22,10 +22,7 @@ class Generate final : public Question {
                 "prices were fitted to");
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_generation_text), json_form<GenerationReport>(),
-            form("csv", write_generation_csv)};
-  }
+  std::vector<Form> forms() const override { return forms_of<GenerationReport>(); }
 
   std::unique_ptr<Answer> ask(Session&) override { return answer_of(generate_step(question_)); }
 

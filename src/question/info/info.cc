@@ -7,14 +7,16 @@
 namespace foretrace {
 namespace {
 
-using Examined = std::vector<ExaminedTrace>;
+struct Examined {
+  std::vector<ExaminedTrace> recordings;
+};
 
-void write_examined_text(const Examined& all, std::ostream& out) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) out << '\n';
-    write_info(all[i].trace, out, all[i].steps ? &*all[i].steps : nullptr,
-               all[i].among ? &*all[i].among : nullptr);
-  }
+Document document_of(const Examined& all) {
+  Document document("Recording", "What was recorded");
+  for (const ExaminedTrace& one : all.recordings)
+    add_info(one.trace, one.steps ? &*one.steps : nullptr, one.among ? &*one.among : nullptr,
+             document);
+  return document;
 }
 
 nlohmann::json described(const ExaminedTrace& one) {
@@ -22,12 +24,13 @@ nlohmann::json described(const ExaminedTrace& one) {
                         one.among ? &*one.among : nullptr);
 }
 
-/// Prints one object for one trace, and an array for several.
-void write_examined_json(const Examined& recordings, std::ostream& out) {
-  if (recordings.size() == 1) return print_json(described(recordings[0]), out);
+/// Returns one object for one trace, and an array for several.
+nlohmann::json to_json(const Examined& examined) {
+  const std::vector<ExaminedTrace>& recordings = examined.recordings;
+  if (recordings.size() == 1) return described(recordings[0]);
   nlohmann::json all = nlohmann::json::array();
   for (const ExaminedTrace& one : recordings) all.push_back(described(one));
-  print_json(all, out);
+  return all;
 }
 
 class Info final : public Question {
@@ -39,13 +42,11 @@ class Info final : public Question {
     reading_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_examined_text), form("json", write_examined_json)};
-  }
+  std::vector<Form> forms() const override { return forms_of<Examined>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin("reading " + trace_);
-    return answer_of(examine_traces(trace_, reading_.options(session)));
+    return answer_of(Examined{examine_traces(trace_, reading_.options(session))});
   }
 
  private:

@@ -32,9 +32,7 @@ class Input final : public Question {
       throw Error("--cached-share: must be at most 1, got " + to_text(*cached_share_));
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_input), json_form<InputReport>()};
-  }
+  std::vector<Form> forms() const override { return forms_of<InputReport>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     if (cached_share_) question_.cached_share = *cached_share_;

@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include "base/wording.h"
+#include "document/words/csv_text.h"
+#include "document/words/table.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
-#include "report/words/csv_text.h"
-#include "report/words/table.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -40,8 +39,9 @@ std::string headline(const KernelReport& report) {
                     to_text(report.known), to_share(report.of_roofline), report.device);
 }
 
-void write_kernels_text(const ShownKernels& shown, std::ostream& out) {
-  write_headed(out, "Kernels", headline(shown.report));
+Document document_of(const ShownKernels& shown) {
+  Document document("Kernels");
+  document.say("Kernels", headline(shown.report));
   Table table{.heading = {"time", "count", "each", "rate", "of roofline", "arithmetic", "op",
                           "shapes", "kernel"},
               .rows = {},
@@ -54,13 +54,13 @@ void write_kernels_text(const ShownKernels& shown, std::ostream& out) {
                           row.shapes.empty() ? "-" : shortened(row.shapes, 48),
                           shortened(row.kernel, 48)});
   }
-  out << '\n';
-  write_aligned(table, out);
   const std::size_t hidden = shown.report.rows.size() - table.rows.size();
-  if (hidden > 0) out << fmt::format("({} more; --top shows them)\n", hidden);
+  document.section("Ops and shapes", Document::Heading::not_in_text).table(std::move(table));
+  if (hidden > 0) document.say(fmt::format("({} more; --top shows them)", hidden));
+  return document;
 }
 
-void write_kernels_json(const ShownKernels& shown, std::ostream& out) {
+nlohmann::json to_json(const ShownKernels& shown) {
   const KernelReport& report = shown.report;
   nlohmann::json rows = nlohmann::json::array();
   for (const KernelRow& row : report.rows) {
@@ -79,21 +79,20 @@ void write_kernels_json(const ShownKernels& shown, std::ostream& out) {
                     {"lost_ns", row.lost().count()},
                     {"arithmetic", row.arithmetic}});
   }
-  print_json({{"schema", "foretrace.kernels/1"},
-              {"trace", report.trace},
-              {"device", report.device},
-              {"rank", report.rank},
-              {"ranks", report.ranks},
-              {"per_step", report.has_steps},
-              {"kernel_time_ns", report.all.count()},
-              {"known_time_ns", report.known.count()},
-              {"of_roofline", report.of_roofline},
-              {"kinds", report.rows.size()},
-              {"kernels", std::move(rows)}},
-             out);
+  return {{"schema", "foretrace.kernels/1"},
+          {"trace", report.trace},
+          {"device", report.device},
+          {"rank", report.rank},
+          {"ranks", report.ranks},
+          {"per_step", report.has_steps},
+          {"kernel_time_ns", report.all.count()},
+          {"known_time_ns", report.known.count()},
+          {"of_roofline", report.of_roofline},
+          {"kinds", report.rows.size()},
+          {"kernels", std::move(rows)}};
 }
 
-void write_kernels_csv(const ShownKernels& shown, std::ostream& out) {
+void write_csv(const ShownKernels& shown, std::ostream& out) {
   out << "op,shapes,kernel,count,time_ns,each_ns,flops,flops_per_second,peak_flops_per_second,"
          "of_roofline,lost_ns,arithmetic\n";
   std::size_t written = 0;
@@ -124,10 +123,7 @@ class Kernels final : public Question {
            "whose arithmetic is not known follow, longest first.";
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_kernels_text), form("json", write_kernels_json),
-            form("csv", write_kernels_csv)};
-  }
+  std::vector<Form> forms() const override { return forms_of<ShownKernels>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const ImportOptions reading = reading_.options(session);

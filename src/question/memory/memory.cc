@@ -10,6 +10,14 @@
 #include "question/common/reading.h"
 
 namespace foretrace {
+
+// Found by the type, which is not of this file.
+static Document document_of(const ExaminedMemory& memory) { return document_of(memory.report); }
+static nlohmann::json to_json(const ExaminedMemory& memory) { return to_json(memory.report); }
+static void write_csv(const ExaminedMemory& memory, std::ostream& out) {
+  write_csv(memory.report, memory.graph, out);
+}
+
 namespace {
 
 constexpr std::int64_t kMostDevices = std::numeric_limits<std::int32_t>::max();
@@ -19,6 +27,10 @@ Bandwidth positive_bandwidth(std::string_view text) {
   if (bandwidth.bytes_per_second <= 0)
     throw Error(fmt::format("must be more than 0, got '{}'", text));
   return bandwidth;
+}
+
+void write_blocks_page(const ExaminedMemory& memory, std::ostream& out) {
+  write_memory_html(memory.report, memory.graph, out);
 }
 
 class Memory final : public Question {
@@ -43,23 +55,8 @@ class Memory final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    return {form<ExaminedMemory>("text",
-                                 [](const ExaminedMemory& memory, std::ostream& out) {
-                                   write_memory_text(memory.report, out);
-                                 }),
-            form<ExaminedMemory>("json",
-                                 [](const ExaminedMemory& memory, std::ostream& out) {
-                                   print_json(to_json(memory.report), out);
-                                 }),
-            form<ExaminedMemory>("csv",
-                                 [](const ExaminedMemory& memory, std::ostream& out) {
-                                   write_memory_csv(memory.report, memory.graph, out);
-                                 }),
-            page_form<ExaminedMemory>(
-                "Also write a page that draws all blocks over time; it works offline",
-                [](const ExaminedMemory& memory, std::ostream& out) {
-                  write_memory_html(memory.report, memory.graph, out);
-                })};
+    return forms_with_page<ExaminedMemory>(
+        "Also write a page that draws all blocks over time; it works offline", write_blocks_page);
   }
 
   std::unique_ptr<Answer> ask(Session& session) override {

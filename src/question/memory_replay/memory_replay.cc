@@ -15,6 +15,11 @@ struct ReplayedProgram {
   AllocatorOutcome outcome;
 };
 
+Document document_of(const ReplayedProgram& one) { return document_of(one.program, one.outcome); }
+nlohmann::ordered_json to_json(const ReplayedProgram& one) {
+  return to_json(one.program, one.outcome);
+}
+
 class MemoryReplayed final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -26,15 +31,7 @@ class MemoryReplayed final : public Question {
     allocator_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form<ReplayedProgram>("text",
-                                  [](const ReplayedProgram& one, std::ostream& out) {
-                                    write_allocator_outcome(one.program, one.outcome, out);
-                                  }),
-            form<ReplayedProgram>("json", [](const ReplayedProgram& one, std::ostream& out) {
-              write_allocator_json(one.program, one.outcome, out);
-            })};
-  }
+  std::vector<Form> forms() const override { return forms_of<ReplayedProgram>(); }
 
   std::unique_ptr<Answer> ask(Session&) override {
     AllocatorProgram program = read();

@@ -19,15 +19,6 @@ struct FoundPlan {
   std::optional<PlanReport> report;
 };
 
-template <void (*kWrite)(const PlanReport&, std::ostream&)>
-void write_found(const FoundPlan& plan, std::ostream& out) {
-  if (plan.report) kWrite(*plan.report, out);
-}
-
-void write_plan_json(const PlanReport& report, std::ostream& out) {
-  print_json(to_json(report), out);
-}
-
 class PlanLayouts final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -48,11 +39,14 @@ class PlanLayouts final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    return {form("text", write_found<write_plan_text>), form("json", write_found<write_plan_json>),
-            form("csv", write_found<write_plan_csv>),
-            form("markdown", write_found<write_plan_markdown>),
-            page_form("Also write a page with the ranking and a plot; it works offline",
-                      write_found<write_plan_page>)};
+    std::vector<Form> all = forms_of<PlanReport>();
+    for (Form& one : all) {
+      one.write = [write = one.write](const Answer& answer, std::ostream& out) {
+        if (const auto& report = dynamic_cast<const AnswerOf<FoundPlan>&>(answer).value().report)
+          write(AnswerOf<PlanReport>(*report), out);
+      };
+    }
+    return all;
   }
 
   std::unique_ptr<Answer> ask(Session& session) override {

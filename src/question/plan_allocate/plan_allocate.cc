@@ -40,10 +40,7 @@ class PlanAllocate final : public Question {
            "--sacct log";
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_allocation_text), json_form<AllocationReport>(),
-            form("csv", write_allocation_csv)};
-  }
+  std::vector<Form> forms() const override { return forms_of<AllocationReport>(); }
 
   std::unique_ptr<Answer> ask(Session&) override {
     question_.at_once = static_cast<std::size_t>(at_once_);

@@ -11,6 +11,10 @@ struct ShownPipeline {
   std::string rows;  ///< CSV of torch.distributed.pipelining.
 };
 
+Document document_of(const ShownPipeline& shown) { return document_of(shown.report); }
+nlohmann::json to_json(const ShownPipeline& shown) { return to_json(shown.report); }
+void write_csv(const ShownPipeline& shown, std::ostream& out) { out << shown.rows; }
+
 class PlanShow final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -38,22 +42,7 @@ class PlanShow final : public Question {
            "zb_h1:stages=4,micro_batches=8,forward=1ms,backward=1ms,weight=1ms";
   }
 
-  std::vector<Form> forms() const override {
-    return {form<ShownPipeline>("text",
-                                [](const ShownPipeline& shown, std::ostream& out) {
-                                  write_pipeline_text(shown.report, out);
-                                }),
-            form<ShownPipeline>("json",
-                                [](const ShownPipeline& shown, std::ostream& out) {
-                                  print_json(to_json(shown.report), out);
-                                }),
-            form<ShownPipeline>(
-                "csv", [](const ShownPipeline& shown, std::ostream& out) { out << shown.rows; }),
-            page_form<ShownPipeline>("Also write a page with the picture; it works offline",
-                                     [](const ShownPipeline& shown, std::ostream& out) {
-                                       write_pipeline_page(shown.report, out);
-                                     })};
-  }
+  std::vector<Form> forms() const override { return forms_of<ShownPipeline>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     if (question_.plan.empty() && question_.file.empty())

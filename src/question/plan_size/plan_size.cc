@@ -52,9 +52,7 @@ class PlanSize final : public Question {
            "  foretrace plan size --layers layers.json --memory 12GB";
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_sizing_text), json_form<SizingReport>()};
-  }
+  std::vector<Form> forms() const override { return forms_of<SizingReport>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     if (!gpus_.empty()) question_.gpus = within("--gpus", [&] { return read_counts(gpus_); });

@@ -29,9 +29,7 @@ class PlanSystem final : public Question {
            "  foretrace plan system cluster.json --set M=20";
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_system_text), json_form<SystemReport>()};
-  }
+  std::vector<Form> forms() const override { return forms_of<SystemReport>(); }
 
   std::unique_ptr<Answer> ask(Session&) override {
     SystemReport report = run_system(file_, numbers());

@@ -47,11 +47,19 @@ class PredictAnswer final : public AnswerOf<PredictedJob> {
   std::vector<std::string> preferred_;
 };
 
-void write_curve(std::string_view name, const Curve& curve, std::ostream& out) {
-  if (name == "json") return print_json(to_json(curve), out);
-  if (name == "csv") return write_curve_csv(curve, out);
-  if (name == "markdown") return write_curve_markdown(curve, out);
-  write_curve_text(curve, out);
+Document document_of(const PredictedJob& job) {
+  return std::visit([](const auto& one) { return foretrace::document_of(one); }, job.found);
+}
+nlohmann::json to_json(const PredictedJob& job) {
+  return std::visit([](const auto& one) { return foretrace::to_json(one); }, job.found);
+}
+void write_csv(const PredictedJob& job, std::ostream& out) {
+  std::visit([&](const auto& one) { foretrace::write_csv(one, out); }, job.found);
+}
+
+void write_job_page(const PredictedJob& job, std::ostream& out) {
+  if (job.page.empty()) return write_html(document_of(job), out);
+  out << job.page;
 }
 
 /// Says which assertions of the scenario do not hold. Returns the exit code.
@@ -107,19 +115,10 @@ class Predict final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    std::vector<Form> all;
-    for (const ReportEntry& report : reports()) {
-      all.push_back({report.name, [&report](const Answer& answer, std::ostream& out) {
-                       const auto& job = dynamic_cast<const PredictAnswer&>(answer).value();
-                       if (const auto* curve = std::get_if<Curve>(&job.found))
-                         return write_curve(report.name, *curve, out);
-                       report.write(std::get<Prediction>(job.found), out);
-                     }});
-    }
-    all.push_back(page_form<PredictedJob>(
+    std::vector<Form> all = forms_with_page<PredictedJob>(
         "Also write the answer as one HTML page with timelines, the critical path and memory, "
         "before and after",
-        [](const PredictedJob& job, std::ostream& out) { out << job.page; }));
+        write_job_page);
     all.push_back(form("asserts", write_failed_asserts));
     all.back().is_printed = false;
     return all;
@@ -215,11 +214,10 @@ class Predict final : public Question {
     if (equals == std::string::npos)
       throw Error(fmt::format(
           "--vary: must be SETTING=VALUES such as loader.workers=0..16, got \"{}\"", vary_));
-    if (!options_.perfetto_path.empty() || session.wants("html") || options_.explain ||
-        options_.strict)
+    if (!options_.perfetto_path.empty() || options_.explain || options_.strict)
       throw Error(
-          "--vary: makes many predictions; --perfetto, --html, --explain and --strict work with a "
-          "single one");
+          "--vary: makes many predictions; --perfetto, --explain and --strict work with a single "
+          "one");
     values_.setting = vary_.substr(0, equals);
     values_.values = vary_.substr(equals + 1);
     const auto activity = session.begin("predicting " + asked.trace);

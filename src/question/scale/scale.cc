@@ -35,10 +35,7 @@ class Scale final : public Question {
     reading_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_scale_text), json_form<ScaleReport>(), form("csv", write_scale_csv),
-            page_form("Also write a page with a plot over GPUs", write_scale_page)};
-  }
+  std::vector<Form> forms() const override { return forms_of<ScaleReport>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     question_.scenario = changes_.scenario();

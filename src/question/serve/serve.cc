@@ -9,10 +9,7 @@ class ServeModel final : public Question {
  public:
   void describe(Fields& fields) override { question_.describe(fields); }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_serving_text), json_form<ServingReport>(),
-            form("csv", write_serving_csv)};
-  }
+  std::vector<Form> forms() const override { return forms_of<ServingReport>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin("serving " + question_.model);

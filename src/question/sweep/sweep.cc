@@ -19,23 +19,10 @@ struct SweptScenario {
   bool was_printed = false;  ///< One by one; there is no summary then.
 };
 
-template <void (*kWrite)(const SweepReport&, std::ostream&)>
-void write_swept(const SweptScenario& swept, std::ostream& out) {
-  if (!swept.is_stopped && !swept.was_printed) kWrite(swept.report, out);
-}
-
 /// The answers one by one, for programs.
 void write_swept_lines(const SweptScenario& swept, std::ostream& out) {
   for (const SweepPoint& point : swept.report.points)
     out << sweep_point_line(swept.report.header, point, SweepForm::jsonl);
-}
-
-void write_swept_page(const SweptScenario& swept, std::ostream& out) {
-  if (!swept.is_stopped) write_sweep_page(swept.report, out);
-}
-
-void write_sweep_json(const SweepReport& report, std::ostream& out) {
-  print_json(to_json(report), out);
 }
 
 class SweepScenario final : public Question {
@@ -71,13 +58,19 @@ class SweepScenario final : public Question {
   std::string_view form_setting() const override { return "summary"; }
 
   std::vector<Form> forms() const override {
-    Form lines = form("jsonl", write_swept_lines);
-    lines.is_printed = false;
-    return {lines, form("text", write_swept<write_sweep_text>),
-            form("json", write_swept<write_sweep_json>),
-            form("markdown", write_swept<write_sweep_markdown>),
-            page_form("Also write a page that draws the answers and lists them in a table",
-                      write_swept_page)};
+    std::vector<Form> all = forms_with_page<SweepReport>(
+        "Also write a page that draws the answers and lists them in a table", write_sweep_page);
+    for (Form& one : all) {
+      one.write = [write = one.write, is_file = !one.is_printed](const Answer& answer,
+                                                                 std::ostream& out) {
+        const auto& swept = dynamic_cast<const AnswerOf<SweptScenario>&>(answer).value();
+        if (!swept.is_stopped && (is_file || !swept.was_printed))
+          write(AnswerOf<SweepReport>(swept.report), out);
+      };
+    }
+    all.push_back(form("jsonl", write_swept_lines));
+    all.back().is_printed = false;
+    return all;
   }
 
   std::unique_ptr<Answer> ask(Session& session) override {

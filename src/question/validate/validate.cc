@@ -11,26 +11,17 @@ namespace foretrace {
 namespace {
 
 using ValidatedRanks = std::vector<ValidatedRank>;
+
 /// How far predictions from traces can be trusted, or how those of known pairs turned out.
-using ValidationAnswer = std::variant<ValidatedRanks, PairsReport>;
+struct ValidationAnswer {
+  std::variant<ValidatedRanks, PairsReport> found;
+};
 
-void write_validation_form(const ValidationAnswer& answer, std::ostream& out) {
-  if (const auto* pairs = std::get_if<PairsReport>(&answer)) return write_pairs_text(*pairs, out);
-  write_validation_text(std::get<ValidatedRanks>(answer), out);
+Document document_of(const ValidationAnswer& answer) {
+  return std::visit([](const auto& one) { return foretrace::document_of(one); }, answer.found);
 }
-
-void write_validation_form_markdown(const ValidationAnswer& answer, std::ostream& out) {
-  if (const auto* pairs = std::get_if<PairsReport>(&answer))
-    return write_pairs_markdown(*pairs, out);
-  write_validation_markdown(std::get<ValidatedRanks>(answer), out);
-}
-
-void write_validation_json(const ValidationAnswer& answer, std::ostream& out) {
-  if (const auto* pairs = std::get_if<PairsReport>(&answer))
-    return print_json(to_json(*pairs), out);
-  nlohmann::json all = nlohmann::json::array();
-  for (const ValidatedRank& rank : std::get<ValidatedRanks>(answer)) all.push_back(to_json(rank));
-  print_json(all, out);
+nlohmann::json to_json(const ValidationAnswer& answer) {
+  return std::visit([](const auto& one) { return foretrace::to_json(one); }, answer.found);
 }
 
 class Validate final : public Question {
@@ -55,10 +46,7 @@ class Validate final : public Question {
     reading_.describe(fields);
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_validation_form), form("json", write_validation_json),
-            form("markdown", write_validation_form_markdown)};
-  }
+  std::vector<Form> forms() const override { return forms_of<ValidationAnswer>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     if (traces_.empty()) return ask_pairs(session);
@@ -77,7 +65,7 @@ class Validate final : public Question {
         ranks.push_back(std::move(rank));
       }
     }
-    return answer_of<ValidationAnswer>(std::move(ranks), code);
+    return answer_of(ValidationAnswer{std::move(ranks)}, code);
   }
 
  private:
@@ -88,7 +76,7 @@ class Validate final : public Question {
         pairs_.empty() ? shipped_pairs(folder_) : std::vector{read_pairs(pairs_, folder_)},
         {.reading = reading_.options(session), .ledger_path = ledger_});
     if (!written_ledger_.empty()) write_ledger(written_ledger_, outcomes_of(report));
-    return answer_of<ValidationAnswer>(std::move(report));
+    return answer_of(ValidationAnswer{std::move(report)});
   }
 
   std::vector<std::string> traces_;

@@ -34,10 +34,7 @@ class Verify final : public Question {
            "is not, and with 4 if it is not but some of the measured steps are.";
   }
 
-  std::vector<Form> forms() const override {
-    return {form("text", write_verification_text), json_form<Verification>(),
-            form("markdown", write_verification_markdown)};
-  }
+  std::vector<Form> forms() const override { return forms_of<Verification>(); }
 
   std::unique_ptr<Answer> ask(Session& session) override {
     options_.reading = reading_.options(session);

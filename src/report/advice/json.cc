@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "document/words/csv_text.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/advice/words.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
 
 namespace foretrace {
@@ -196,7 +196,7 @@ Json to_json(const Advice& advice) {
   return object;
 }
 
-void write_advice_csv(const Advice& advice, std::ostream& out) {
+void write_csv(const Advice& advice, std::ostream& out) {
   out << "section,name,step_time_ns,lower_ns,upper_ns,gain_ns,peak_allocated_bytes,bound_by,"
          "confidence,recommended,why\n";
   const auto line = [&](const std::string& section, const std::string& name, Nanoseconds step,

@@ -1,16 +1,17 @@
 // The assignment of idle nodes to jobs, as text, CSV and JSON.
 
+#include "foretrace/answer/allocation.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/csv_text.h"
 #include "foretrace/version.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -94,25 +95,26 @@ nlohmann::json to_json(const AllocationReport& report) {
           {"notes", notes_json(report.notes)}};
 }
 
-void write_allocation_text(const AllocationReport& report, std::ostream& out) {
-  out << wrapped(fmt::format("{}, {} over the next {}, by {}", counted(report.nodes, "node"),
-                             report.objective, to_text(report.ahead), report.solver),
-                 0)
-      << '\n';
-  if (report.replay) {
-    write_titled(out, "", table_of(report, *report.replay));
-  } else {
-    write_titled(out, "", table_of(report));
-    out << "\nobjective " << to_fixed(report.value, 1) << '\n';
-  }
-  write_list(out, "assumed:", report.assumptions);
-}
-
-void write_allocation_csv(const AllocationReport& report, std::ostream& out) {
+void write_csv(const AllocationReport& report, std::ostream& out) {
   out << "job,nodes,nodes_before,samples_per_second\n";
   for (const AllocatedJob& job : report.jobs)
     out << csv_text(job.name) << ',' << job.nodes << ',' << job.before << ',' << to_text(job.rate)
         << '\n';
+}
+
+Document document_of(const AllocationReport& report) {
+  Document document("Allocation");
+  document.say(fmt::format("{}, {} over the next {}, by {}", counted(report.nodes, "node"),
+                           report.objective, to_text(report.ahead), report.solver));
+  document.titled("", report.replay ? table_of(report, *report.replay) : table_of(report));
+  if (report.replay) {
+    document.sum_up(fmt::format("{} jobs done in {}, efficiency {}", report.replay->done,
+                                to_text(report.replay->makespan),
+                                to_share(report.replay->efficiency)));
+  } else {
+    document.section("").say("objective " + to_fixed(report.value, 1));
+  }
+  return document.list("assumed:", report.assumptions);
 }
 
 }  // namespace foretrace

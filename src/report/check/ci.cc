@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "base/shown.h"
+#include "document/page/page_shell.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/report.h"
-#include "report/page/page_shell.h"
 
 namespace foretrace {
 namespace {
@@ -171,9 +171,6 @@ void write_check_github(const CheckReport& report, std::ostream& out) {
 
 const std::vector<CheckForm>& check_forms() {
   static const std::vector<CheckForm> forms = {
-      {"text", "for people", write_check_text},
-      {"json", "everything, as JSON", write_check_json},
-      {"markdown", "tables for a comment or a summary", write_check_markdown},
       {"junit", "a test for each metric, as XML", write_check_junit},
       {"github", "annotations of source lines", write_check_github},
       {"bencher", "Bencher Metric Format", write_check_bencher},

@@ -108,10 +108,6 @@ Json to_json(const CheckReport& report) {
   return object;
 }
 
-void write_check_json(const CheckReport& report, std::ostream& out) {
-  out << indented_json(to_json(report)) << '\n';
-}
-
 void write_check_bencher(const CheckReport& report, std::ostream& out) {
   Json names = Json::object();
   for (const CheckedFigure& figure : report.figures) {

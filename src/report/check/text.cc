@@ -1,10 +1,10 @@
 #include <ostream>
 
 #include "base/shown.h"
+#include "document/document.h"
+#include "document/words/table.h"
 #include "foretrace/answer/check.h"
-#include "foretrace/report.h"
 #include "report/words/step_facts.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -44,47 +44,21 @@ std::string structure_words(const CheckReport& report) {
 
 }  // namespace
 
-void write_check_text(const CheckReport& report, std::ostream& out) {
-  out << check_headline(report) << "\n\n";
-  if (!report.causes.empty() || report.left) {
-    out << "Causes\n";
-    for (const CheckCause& cause : report.causes) out << "  - " << cause_sentence(cause) << '\n';
-    if (report.left) out << "  - " << left_sentence(report) << '\n';
-    out << '\n';
-  }
-  out << "Scenario      " << shown(report.scenario) << '\n';
-  out << "Structure     " << structure_words(report) << '\n';
-  if (!report.steps.each.empty()) out << "Steps         " << step_facts(report.steps) << '\n';
-  if (report.visible) out << "Would show    " << visible_words(*report.visible) << '\n';
-  out << '\n';
-  write_aligned(check_table(report), out);
-  if (report.notes.empty()) return;
-  out << "\nNotes\n";
-  for (const Note& note : report.notes.all()) out << "  - " << note_text(note) << '\n';
-}
-
-void write_check_markdown(const CheckReport& report, std::ostream& out) {
-  out << "### Foretrace: " << markdown_text(check_headline(report)) << "\n\n";
-  if (!report.causes.empty() || report.left) {
-    Table causes{
-        .heading = {"cause", "where", "step time", "work there"}, .rows = {}, .left = {0, 1}};
-    for (const CheckCause& cause : report.causes) {
-      causes.rows.push_back(
-          {cause.what, cause.where,
-           cause.effect ? (*cause.effect > 0ns ? "+" : "") + to_text(*cause.effect) : "-",
-           cause.local > 0ns ? "+" + to_text(cause.local) : "-"});
-    }
-    if (report.left) causes.rows.push_back({left_sentence(report), "", "", ""});
-    write_markdown_table(causes, out);
-    out << '\n';
-  }
-  write_markdown_table(check_table(report), out);
-  out << "\nScenario: " << markdown_text(report.scenario) << "; " << structure_words(report)
-      << ".\n";
-  if (!report.steps.each.empty()) out << "\nSteps: " << step_facts(report.steps) << ".\n";
-  if (report.visible) out << "\nWould show: " << visible_words(*report.visible) << ".\n";
-  for (const Note& note : report.notes.all()) out << "\n- " << markdown_text(note_text(note));
-  if (!report.notes.empty()) out << '\n';
+Document document_of(const CheckReport& report) {
+  using enum Document::Heading;
+  Document document("Check");
+  document.say(check_headline(report));
+  std::vector<std::string> causes;
+  for (const CheckCause& cause : report.causes) causes.push_back(cause_sentence(cause));
+  if (report.left) causes.push_back(left_sentence(report));
+  document.list("Causes", causes);
+  document.section("What was compared", not_in_text)
+      .say("Scenario", report.scenario)
+      .say("Structure", structure_words(report));
+  if (!report.steps.each.empty()) document.say("Steps", step_facts(report.steps));
+  if (report.visible) document.say("Would show", visible_words(*report.visible));
+  document.section("Metrics", not_in_text).table(check_table(report));
+  return document.notes(report.notes);
 }
 
 }  // namespace foretrace

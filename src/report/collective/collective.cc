@@ -1,16 +1,17 @@
 // The cost of a collective, as text in the style of nccl-tests, CSV and JSON.
 
+#include "foretrace/answer/collective.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/page/line_plot.h"
+#include "document/words/csv_text.h"
 #include "foretrace/version.h"
-#include "report/collective/collective_table.h"
-#include "report/words/csv_text.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -69,8 +70,6 @@ nlohmann::json row_json(const CollectiveRow& row) {
   json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
   return json;
 }
-
-}  // namespace
 
 Table collective_table(const CollectiveReport& report) {
   Table table{
@@ -139,23 +138,54 @@ std::string collective_heading(const CollectiveReport& report) {
   return fmt::format("{} on {}", text, report.machine);
 }
 
-void write_collective_text(const CollectiveReport& report, std::ostream& out) {
-  out << wrapped(collective_heading(report), 0) << "\n\n";
-  write_aligned(collective_table(report), out);
-  if (has_packets(report)) {
-    out << '\n';
-    write_aligned(packet_table(report), out);
-  }
-  if (compares(report)) {
-    out << '\n';
-    write_aligned(collective_error_table(report), out);
-  }
-  if (!report.calibration.empty())
-    out << "\ncalibration from " << shown(report.calibration) << '\n';
-  write_list(out, "assumed:", report.assumptions);
+/// Returns the bus bandwidth in GB/s that the row would have if it took `time`.
+double bandwidth_if(const CollectiveRow& row, Nanoseconds time) {
+  const double ratio = static_cast<double>(row.time.count()) / static_cast<double>(time.count());
+  return row.bus_bandwidth / 1e9 * ratio;
 }
 
-void write_collective_csv(const CollectiveReport& report, std::ostream& out) {
+/// Returns two lines for each number of nodes and ranks: predicted and measured.
+std::vector<PlotLine> lines_of(const CollectiveReport& report) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> shapes;
+  std::vector<PlotLine> lines;
+  for (const CollectiveRow& row : report.rows) {
+    const auto [shape, is_new] = shapes.try_emplace({row.nodes, row.ranks}, shapes.size());
+    const std::size_t number = shape->second;
+    if (is_new) {
+      const std::string name =
+          fmt::format("{} on {}", counted(row.ranks, "rank"), counted(row.nodes, "node"));
+      lines.push_back({.name = name, .colour = number});
+      lines.push_back({.name = name + ", measured", .colour = number, .is_dashed = true});
+    }
+    if (row.bus_bandwidth <= 0) continue;
+    const auto size = static_cast<double>(row.bytes.count);
+    lines[2 * number].points.emplace_back(size, bandwidth_if(row, row.time));
+    if (row.measured)
+      lines[2 * number + 1].points.emplace_back(size, bandwidth_if(row, *row.measured));
+  }
+  return lines;
+}
+
+std::string plot(const CollectiveReport& report) {
+  return line_plot(
+      lines_of(report),
+      {.x_step = 16,
+       .x_label = [](double size) { return to_text(Bytes{static_cast<std::int64_t>(size)}); },
+       .y_label = [](double rate) { return to_text(rate) + " GB/s"; },
+       .described = "Bus bandwidth over size; the table has the same numbers"});
+}
+
+/// Names the fastest of the largest size.
+std::string largest_of(const CollectiveReport& report) {
+  if (report.rows.empty()) return {};
+  const CollectiveRow& row = report.rows.back();
+  return fmt::format("{} on {}: {}, {} GB/s of bus bandwidth", to_text(row.bytes),
+                     counted(row.ranks, "rank"), to_text(row.time), gigabytes(row.bus_bandwidth));
+}
+
+}  // namespace
+
+void write_csv(const CollectiveReport& report, std::ostream& out) {
   out << "collective,ranks,nodes,bytes,algorithm,time_ns,lower_ns,upper_ns,algbw_gbps,busbw_gbps,"
          "basis,measured_ns,error";
   if (has_packets(report))
@@ -198,6 +228,23 @@ nlohmann::json to_json(const CollectiveReport& report) {
           {"calibration",
            report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
           {"assumptions", report.assumptions}};
+}
+
+Document document_of(const CollectiveReport& report) {
+  using enum Document::Heading;
+  Document document("Collective");
+  document.say(collective_heading(report)).sum_up(largest_of(report));
+  document.section("Bandwidth over size", not_in_text).draw({[&] {
+    return Picture::Made{plot(report) +
+                         "<p>Solid lines are predicted, dashed lines measured.</p>\n"};
+  }});
+  document.section("Sizes", not_in_text).table(collective_table(report));
+  document.section("Packets", not_in_text).table(packet_table(report));
+  document.section("Errors", not_in_text);
+  if (compares(report)) document.table(collective_error_table(report));
+  if (!report.calibration.empty())
+    document.section("").say("calibration from " + report.calibration);
+  return document.list("assumed:", report.assumptions);
 }
 
 }  // namespace foretrace

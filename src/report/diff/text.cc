@@ -5,13 +5,15 @@
 #include <utility>
 
 #include "base/shown.h"
+#include "document/document.h"
+#include "document/words/csv_text.h"
 #include "foretrace/answer/diff.h"
+#include "foretrace/answer/pairs.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "report/diff/words.h"
-#include "report/words/csv_text.h"
 #include "report/words/step_facts.h"
 #include "report/words/wording.h"
-#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -58,64 +60,22 @@ std::string picture_of(const Breakdown& step, double letters_per_ns) {
   return picture;
 }
 
-/// Writes both steps as bars of text, so that a comment needs no uploaded picture. The lines are
-/// indented, which makes them a code block without any markup.
-void write_pictures(const Diff& diff, std::ostream& out) {
+/// Draws both steps as bars of letters, so that a comment needs no uploaded picture.
+std::string picture_of(const Diff& diff) {
   constexpr double kWidest = 80;
   const Nanoseconds longest = std::max({diff.before.compared, diff.after.compared, Nanoseconds{1}});
   const auto row = [&](char name, const DiffSideReport& side) {
-    out << name << "  "
-        << picture_of(side.breakdown, kWidest / static_cast<double>(longest.count())) << "  "
-        << to_text(side.compared) << '\n';
+    return fmt::format("{}  {}  {}\n", name,
+                       picture_of(side.breakdown, kWidest / static_cast<double>(longest.count())),
+                       to_text(side.compared));
   };
-  out << '\n';
-  row('A', diff.before);
-  row('B', diff.after);
-  out << "       # compute  ~ communication  c copies  i input  h host  . idle\n";
+  return row('A', diff.before) + row('B', diff.after) +
+         "   # compute  ~ communication  c copies  i input  h host  . idle\n";
 }
 
 }  // namespace
 
-void write_diff_text(const DiffReport& report, std::ostream& out) {
-  const Diff& diff = decisive_rank(report);
-  if (const std::string warning = trust_warning(diff.trust); !warning.empty())
-    out << "Trust     " << wrapped(warning, 10) << '\n';
-  out << "What      " << wrapped(rank_text(report, diff) + diff_verdict(diff), 10) << '\n';
-  if (diff.has_times) out << "Step      " << step_change(diff) << '\n';
-  if (diff.has_times) {
-    out << "A         " << wrapped(step_facts(diff.before.times), 10) << '\n';
-    out << "B         " << wrapped(step_facts(diff.after.times), 10) << '\n';
-  }
-  out << "Compared  " << wrapped(compared_text(diff), 10) << '\n';
-  for (const Table& table : diff_tables(report, diff)) {
-    out << '\n';
-    write_aligned(table, out, "  ");
-  }
-  const Notes notes = all_notes(report, diff);
-  if (!notes.empty()) out << "\nNotes\n";
-  for (const Note& note : notes.all()) out << "  - " << wrapped(note_text(note), 4) << '\n';
-}
-
-void write_diff_markdown(const DiffReport& report, std::ostream& out) {
-  const Diff& diff = decisive_rank(report);
-  out << markdown_trust(trust_warning(diff.trust));
-  out << "**" << markdown_text(rank_text(report, diff) + diff_verdict(diff)) << "**\n\n";
-  if (diff.has_times) out << "Step time " << step_change(diff) << ". ";
-  if (diff.has_times)
-    out << "A: " << step_facts(diff.before.times) << ". B: " << step_facts(diff.after.times)
-        << ". ";
-  out << "Compared: " << markdown_text(compared_text(diff)) << ".\n";
-  if (diff.has_times) write_pictures(diff, out);
-  for (const Table& table : diff_tables(report, diff)) {
-    out << '\n';
-    write_markdown_table(table, out);
-  }
-  const Notes notes = all_notes(report, diff);
-  if (!notes.empty()) out << '\n';
-  for (const Note& note : notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
-}
-
-void write_diff_csv(const DiffReport& report, std::ostream& out) {
+void write_csv(const DiffReport& report, std::ostream& out) {
   out << "rank,kind,label,place,added,removed,moved,changed,bytes,local_ns,effect_ns\n";
   for (const Diff& diff : report.ranks) {
     for (const DiffCause& cause : diff.causes) {
@@ -125,6 +85,24 @@ void write_diff_csv(const DiffReport& report, std::ostream& out) {
           << cause.local.count() << ',' << cause.effect.count() << '\n';
     }
   }
+}
+
+Document document_of(const DiffReport& report) {
+  using enum Document::Heading;
+  const Diff& diff = decisive_rank(report);
+  Document document("Difference", rank_text(report, diff) + diff_verdict(diff));
+  document.column = 10;
+  document.verdict("Trust", trust_warning(diff.trust));
+  document.verdict("What", rank_text(report, diff) + diff_verdict(diff));
+  if (diff.has_times) {
+    document.say("Step", step_change(diff));
+    document.say("A", step_facts(diff.before.times)).say("B", step_facts(diff.after.times));
+  }
+  document.say("Compared", compared_text(diff));
+  document.section("A step", not_in_text);
+  if (diff.has_times) document.draw({.letters = picture_of(diff), .is_in_text = false});
+  for (const Table& table : diff_tables(report, diff)) document.section("").table(table, "", "  ");
+  return document.notes(all_notes(report, diff));
 }
 
 }  // namespace foretrace

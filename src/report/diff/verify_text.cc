@@ -4,12 +4,14 @@
 #include <ostream>
 
 #include "base/shown.h"
+#include "document/document.h"
+#include "foretrace/answer/pairs.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/answer/verification.h"
 #include "foretrace/report.h"
 #include "report/diff/words.h"
 #include "report/words/json_parts.h"
 #include "report/words/wording.h"
-#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -132,35 +134,17 @@ nlohmann::json to_json(const Verification& result) {
   return json;
 }
 
-void write_verification_text(const Verification& result, std::ostream& out) {
+Document document_of(const Verification& result) {
+  Document document("Verification",
+                    fmt::format("{}: {}", verified_uses(result), verify_verdict(result)));
+  document.column = 12;
   if (const std::string warning = trust_warning(result.trust); !warning.empty())
-    out << "Trust       " << wrapped("in what was measured is " + warning, 12) << '\n';
-  out << "What        " << wrapped(verified_uses(result), 12) << '\n';
-  out << "Verdict     " << wrapped(verify_verdict(result), 12) << '\n';
-  if (result.residual)
-    out << "Compared    " << wrapped(compared_text(*result.residual), 12) << '\n';
-  if (!result.ledger.empty())
-    out << "Ledger      the outcome was added to " << shown(result.ledger) << '\n';
-  for (const Table& table : verify_tables(result)) {
-    out << '\n';
-    write_aligned(table, out, "  ");
-  }
-  const Notes notes = verify_notes(result);
-  if (!notes.empty()) out << "\nNotes\n";
-  for (const Note& note : notes.all()) out << "  - " << wrapped(note_text(note), 4) << '\n';
-}
-
-void write_verification_markdown(const Verification& result, std::ostream& out) {
-  out << markdown_trust(trust_warning(result.trust), " in what was measured");
-  out << "**" << markdown_text(fmt::format("{}: {}", verified_uses(result), verify_verdict(result)))
-      << "**\n";
-  for (const Table& table : verify_tables(result)) {
-    out << '\n';
-    write_markdown_table(table, out);
-  }
-  const Notes notes = verify_notes(result);
-  if (!notes.empty()) out << '\n';
-  for (const Note& note : notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
+    document.verdict("Trust", "in what was measured is " + warning);
+  document.say("What", verified_uses(result)).verdict("Verdict", verify_verdict(result));
+  if (result.residual) document.say("Compared", compared_text(*result.residual));
+  if (!result.ledger.empty()) document.say("Ledger", "the outcome was added to " + result.ledger);
+  for (const Table& table : verify_tables(result)) document.section("").table(table, "", "  ");
+  return document.notes(verify_notes(result));
 }
 
 }  // namespace foretrace

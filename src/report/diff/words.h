@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "document/words/table.h"
 #include "foretrace/answer/diff.h"
-#include "report/words/table.h"
 
 namespace foretrace {
 

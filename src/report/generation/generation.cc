@@ -1,5 +1,7 @@
 // The predicted step of a described model, as text, CSV and JSON.
 
+#include "foretrace/answer/generation.h"
+
 #include <cmath>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -7,11 +9,10 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/csv_text.h"
 #include "foretrace/version.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -93,6 +94,13 @@ nlohmann::json score_json(const GeneratedScore& score) {
             {"fitting", score.fitting}}}};
 }
 
+std::string step_time_text(const GeneratedStep& step) {
+  return fmt::format(
+      "{}, between {} and {} (80 %), {}", to_text(step.time), to_text(step.lower),
+      to_text(step.upper),
+      step.is_covered ? "covered by measured steps" : "extrapolated: no similar step was measured");
+}
+
 Table memory_table(const GeneratedStep& step) {
   Table table{.heading = {"memory of the fullest device", "size", "part"}, .rows = {}};
   for (const auto& [name, bytes] : step.memory) {
@@ -114,35 +122,27 @@ Table layer_table(const GeneratedStep& step) {
   return table;
 }
 
-void write_step(const GeneratedStep& step, std::ostream& out) {
-  out << wrapped(
-             fmt::format("{} on {} of {}{}", shown(step.model), counted(step.devices, "device"),
-                         shown(step.machine), step.layout.empty() ? "" : ", " + shown(step.layout)),
-             0)
-      << "\n\n";
-  write_headed(out, "Step time",
-               fmt::format("{}, between {} and {} (80 %), {}", to_text(step.time),
-                           to_text(step.lower), to_text(step.upper),
-                           step.is_covered ? "covered by measured steps"
-                                           : "extrapolated: no similar step was measured"));
-  write_headed(
-      out, "Throughput",
-      fmt::format("{} tokens/s, {} per device, MFU {}", to_fixed(step.tokens_per_second, 0),
-                  to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0),
-                  to_share(step.utilization)));
-  write_headed(out, "Memory",
-               fmt::format("{} allocated, {} reserved of {}; too much with a probability of {}",
-                           to_text(step.allocated), to_text(step.reserved),
-                           to_text(step.device_memory), to_share(step.out_of_memory)));
+void describe_step(const GeneratedStep& step, Document& document) {
+  document.say(fmt::format("{} on {} of {}{}", step.model, counted(step.devices, "device"),
+                           step.machine, step.layout.empty() ? "" : ", " + step.layout));
+  document.sum_up(step_time_text(step));
+  document.section("Step", Document::Heading::not_in_text)
+      .say("Step time", step_time_text(step))
+      .say("Throughput",
+           fmt::format("{} tokens/s, {} per device, MFU {}", to_fixed(step.tokens_per_second, 0),
+                       to_fixed(step.tokens_per_second / static_cast<double>(step.devices), 0),
+                       to_share(step.utilization)))
+      .say("Memory",
+           fmt::format("{} allocated, {} reserved of {}; too much with a probability of {}",
+                       to_text(step.allocated), to_text(step.reserved), to_text(step.device_memory),
+                       to_share(step.out_of_memory)));
   Table times{.heading = {"where the time goes", "time", "part"}, .rows = {}};
   for (const auto& [name, time] : step.breakdown) {
     times.rows.push_back(
         {name, to_text(time),
          to_share(static_cast<double>(time.count()) / static_cast<double>(step.time.count()))});
   }
-  write_titled(out, "", times);
-  write_titled(out, "", memory_table(step));
-  write_titled(out, "", layer_table(step));
+  document.titled("", times).titled("", memory_table(step)).titled("", layer_table(step));
 }
 
 Table row_table(const std::vector<GeneratedRow>& rows) {
@@ -164,7 +164,7 @@ Table row_table(const std::vector<GeneratedRow>& rows) {
   return table;
 }
 
-void write_score(const GeneratedScore& score, std::ostream& out) {
+Table score_table(const GeneratedScore& score) {
   Table table{.heading = {"rows that nothing was fitted to", ""}, .rows = {}};
   const auto add = [&](const std::string& name, const std::string& value) {
     table.rows.push_back({name, value});
@@ -182,7 +182,7 @@ void write_score(const GeneratedScore& score, std::ostream& out) {
     add("out of memory, found", fmt::format("{} of {}", score.found, score.ran_out));
     add("false alarms", fmt::format("{} of {}", score.alarms, score.fitting));
   }
-  write_titled(out, "", table);
+  return table;
 }
 
 }  // namespace
@@ -204,25 +204,7 @@ nlohmann::json to_json(const GenerationReport& report) {
           {"notes", notes_json(report.notes)}};
 }
 
-void write_generation_text(const GenerationReport& report, std::ostream& out) {
-  if (report.step) write_step(*report.step, out);
-  if (!report.rows.empty()) write_aligned(row_table(report.rows), out);
-  if (report.score) write_score(*report.score, out);
-  if (!report.constants.empty()) {
-    Table table{.heading = {"fitted constant", "value", "unit"}, .rows = {}, .left = {0, 2}};
-    for (const auto& [name, value, unit] : report.constants)
-      table.rows.push_back({name, to_fixed(value, 3), unit});
-    write_titled(out, "", table);
-    out << "\ncalibration from " << shown(report.calibration) << '\n';
-  }
-  write_list(out, "assumed:", report.assumptions);
-  std::vector<std::string> notes;
-  for (const Note& note : report.notes.all())
-    notes.push_back(fmt::format("{} {}, such as {}", note.count, note.text, note.example));
-  write_list(out, "notes:", notes);
-}
-
-void write_generation_csv(const GenerationReport& report, std::ostream& out) {
+void write_csv(const GenerationReport& report, std::ostream& out) {
   out << "row,name,time_ns,lower_ns,upper_ns,measured_ns,error,allocated_bytes,out_of_memory,"
          "measured_out_of_memory,shapes,calibrated_on\n";
   for (const GeneratedRow& row : report.rows) {
@@ -238,6 +220,25 @@ void write_generation_csv(const GenerationReport& report, std::ostream& out) {
   out << "0," << csv_text(step.model) << ',' << step.time.count() << ',' << step.lower.count()
       << ',' << step.upper.count() << ",,," << step.allocated.count << ','
       << (step.out_of_memory > .5) << ",0," << shape_word(step.is_covered) << ",0\n";
+}
+
+Document document_of(const GenerationReport& report) {
+  Document document("Step");
+  if (report.step) describe_step(*report.step, document);
+  if (!report.rows.empty())
+    document.section("Rows", Document::Heading::not_in_text).table(row_table(report.rows));
+  if (report.score) {
+    document.titled("", score_table(*report.score));
+    document.sum_up(fmt::format("median error {} over {} that nothing was fitted to",
+                                to_share(report.score->median),
+                                counted(report.score->rows, "row")));
+  }
+  Table fitted{.heading = {"fitted constant", "value", "unit"}, .rows = {}, .left = {0, 2}};
+  for (const auto& [name, value, unit] : report.constants)
+    fitted.rows.push_back({name, to_fixed(value, 3), unit});
+  if (!fitted.rows.empty())
+    document.titled("", fitted).section("").say("calibration from " + report.calibration);
+  return document.list("assumed:", report.assumptions).notes(report.notes, "notes:");
 }
 
 }  // namespace foretrace

@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "base/wording.h"
+#include "document/words/table.h"
+#include "document/words/wrapped.h"
 #include "foretrace/error.h"
-#include "report/words/table.h"
-#include "report/words/wrapped.h"
 
 namespace foretrace {
 namespace {

@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <sstream>
 
 #include "base/json_text.h"
+#include "document/document.h"
 #include "foretrace/allocator.h"
 #include "foretrace/report.h"
 
@@ -151,8 +153,7 @@ OrderedJson json_of(const AllocatorSegment& segment, const std::vector<std::stri
 
 }  // namespace
 
-void write_allocator_json(const AllocatorProgram& program, const AllocatorOutcome& outcome,
-                          std::ostream& out) {
+nlohmann::ordered_json to_json(const AllocatorProgram& program, const AllocatorOutcome& outcome) {
   AllocatorSettings settings = program.settings;
   OrderedJson json{{"schema", "foretrace.allocator/1"},
                    {"settings", OrderedJson(write_json(settings))},
@@ -175,14 +176,20 @@ void write_allocator_json(const AllocatorProgram& program, const AllocatorOutcom
                              {"segment_bytes", refused.segment},
                              {"largest_free_bytes", refused.largest_free}};
   }
-  out << indented_json(json) << '\n';
+  return json;
 }
 
-void write_allocator_outcome(const AllocatorProgram& program, const AllocatorOutcome& outcome,
-                             std::ostream& out) {
-  write_segments(program, outcome, out);
-  write_levels(outcome, out);
-  write_verdict(program, outcome, out);
+Document document_of(const AllocatorProgram& program, const AllocatorOutcome& outcome) {
+  std::ostringstream blocks, end;
+  write_segments(program, outcome, blocks);
+  write_levels(outcome, blocks);
+  write_verdict(program, outcome, end);
+  std::string verdict = end.str();
+  Document document("Allocator", "What the allocator does");
+  document.sum_up(verdict.substr(0, verdict.find_last_not_of('\n') + 1));
+  document.section("Blocks", Document::Heading::not_in_text)
+      .draw({.letters = blocks.str() + verdict});
+  return document;
 }
 
 }  // namespace foretrace

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "document/words/table.h"
 #include "foretrace/units.h"
 #include "report/words/source_line.h"
-#include "report/words/table.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"
 
@@ -195,7 +195,7 @@ void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>
   }
 }
 
-void write_allocating_stacks(const Trace& trace, std::ostream& out) {
+Table allocating_stacks_table(const Trace& trace) {
   Table table;
   table.heading = {"allocated in all", "count", "by"};
   table.left = {2};
@@ -203,9 +203,7 @@ void write_allocating_stacks(const Trace& trace, std::ostream& out) {
     table.rows.push_back(
         {bytes_text(caller.bytes), grouped(caller.count), shown_frame(trace.names[caller.stack])});
   }
-  if (table.rows.empty()) return;
-  out << '\n';
-  write_aligned(table, out);
+  return table;
 }
 
 }  // namespace foretrace

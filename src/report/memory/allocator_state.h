@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "document/words/table.h"
 #include "foretrace/trace.h"
 
 namespace foretrace {
@@ -21,7 +22,7 @@ nlohmann::json allocating_stacks_json(const Trace& trace);
 /// Adds a row "memory", and up to three rows for each device.
 void add_allocator_rows(const Trace& trace, std::vector<std::vector<std::string>>& rows);
 
-/// Writes a table of these stacks, if there are any.
-void write_allocating_stacks(const Trace& trace, std::ostream& out);
+/// Returns a table of these stacks.
+Table allocating_stacks_table(const Trace& trace);
 
 }  // namespace foretrace

@@ -1,9 +1,9 @@
 #include <ostream>
 
+#include "document/words/csv_text.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/report.h"
 #include "report/memory/blocks.h"
-#include "report/words/csv_text.h"
 
 namespace foretrace {
 namespace {
@@ -29,7 +29,7 @@ void write_maker(const Graph& graph, const Allocation& block, std::ostream& out)
 
 }  // namespace
 
-void write_memory_csv(const MemoryReport& report, const Graph& graph, std::ostream& out) {
+void write_csv(const MemoryReport& report, const Graph& graph, std::ostream& out) {
   out << "block,device,bytes,requested_bytes,use,made_ns,freed_ns,lifetime_ns,was_there,is_left,"
          "accesses,step,phase,module,layer,op,stack,made_by,freed_by\n";
   const AccessLists accesses(graph);

@@ -9,14 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "document/page/page_charts.h"
+#include "document/page/page_shell.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/report.h"
 #include "report/memory/blocks.h"
 #include "report/memory/layout.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
-#include "report/page/page_charts.h"
-#include "report/page/page_shell.h"
 #include "report/words/wording.h"
 
 namespace foretrace {

@@ -1,4 +1,3 @@
-#include "foretrace/report.h"
 
 #include <algorithm>
 #include <fmt/core.h>

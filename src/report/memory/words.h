@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "document/words/table.h"
 #include "foretrace/answer/memory.h"
-#include "report/words/table.h"
 
 namespace foretrace {
 

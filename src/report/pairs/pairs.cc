@@ -11,11 +11,11 @@
 
 #include "base/shown.h"
 #include "base/statistics.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/table.h"
 #include "foretrace/units.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -197,24 +197,13 @@ Json to_json(const PairsReport& report) {
           {"notes", notes_json(report.notes)}};
 }
 
-void write_pairs_text(const PairsReport& report, std::ostream& out) {
-  out << summary(report) << "\n\n";
-  write_aligned(row_table(report), out);
-  out << '\n';
-  write_aligned(kind_table(report), out);
-  for (const std::string& problem : problems(report)) out << "\n- " << shown(problem);
-  for (const Note& note : report.notes.all()) out << "\n- " << note_text(note);
-  if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
-}
-
-void write_pairs_markdown(const PairsReport& report, std::ostream& out) {
-  out << "**" << summary(report) << "**\n\n";
-  write_markdown_table(row_table(report), out);
-  out << '\n';
-  write_markdown_table(kind_table(report), out);
-  if (!problems(report).empty() || !report.notes.all().empty()) out << '\n';
-  for (const std::string& problem : problems(report)) out << "- " << markdown_text(problem) << '\n';
-  for (const Note& note : report.notes.all()) out << "- " << markdown_text(note_text(note)) << '\n';
+Document document_of(const PairsReport& report) {
+  using enum Document::Heading;
+  Document document("Pairs");
+  document.verdict("", summary(report));
+  document.section("Pairs", not_in_text).table(row_table(report));
+  document.section("Kinds", not_in_text).table(kind_table(report));
+  return document.list("Problems", problems(report)).notes(report.notes);
 }
 
 }  // namespace foretrace

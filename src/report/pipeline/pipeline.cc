@@ -11,12 +11,10 @@
 
 #include "base/json_text.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/page/page_charts.h"
+#include "document/words/table.h"
 #include "foretrace/version.h"
-#include "report/page/page_charts.h"
-#include "report/page/page_shell.h"
-#include "report/words/table.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -221,13 +219,6 @@ std::string bars(const PipelineReport& report) {
 
 }  // namespace
 
-void write_pipeline_text(const PipelineReport& report, std::ostream& out) {
-  out << pipeline_heading(report) << "\n" << verdict(report) << "\n\n" << draw_pipeline(report);
-  out << "\n" << pipeline_legend(report) << "\n\n";
-  write_aligned(pipeline_table(report), out);
-  write_list(out, "assumed:", report.assumptions);
-}
-
 nlohmann::json to_json(const PipelineReport& report) {
   nlohmann::json ranks = nlohmann::json::array(), peaks = nlohmann::json::array();
   for (const PipelineRank& rank : report.ranks) {
@@ -248,16 +239,16 @@ nlohmann::json to_json(const PipelineReport& report) {
           {"assumptions", report.assumptions}};
 }
 
-void write_pipeline_page(const PipelineReport& report, std::ostream& out) {
-  Page page;
-  page.title = page.heading = pipeline_heading(report);
-  page.lead = fmt::format("<p>{}</p>\n", html_text(verdict(report)));
-  page.styles = {"page/prediction.css"};
-  page.sections.push_back({"passes", "Passes", bars(report)});
-  page.sections.push_back({"ranks", "Ranks", html_table("Ranks", pipeline_table(report))});
-  if (!report.assumptions.empty())
-    page.sections.push_back({"assumed", "Assumed", html_items(report.assumptions)});
-  write_page(page, out);
+Document document_of(const PipelineReport& report) {
+  using enum Document::Heading;
+  Document document("Pipeline");
+  document.say(pipeline_heading(report)).verdict("", verdict(report));
+  document.section("Passes", not_in_text)
+      .draw({[&] { return Picture::Made{.html = bars(report), .styles = {"page/prediction.css"}}; },
+             draw_pipeline(report)});
+  document.section("Letters", not_in_text).say(pipeline_legend(report));
+  document.section("Ranks", not_in_text).table(pipeline_table(report));
+  return document.list("assumed:", report.assumptions);
 }
 
 }  // namespace foretrace

@@ -1,15 +1,19 @@
 // The best layouts of a job, as text, Markdown, CSV and JSON.
 
+#include "foretrace/answer/plan.h"
+
+#include <algorithm>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/page/line_plot.h"
+#include "document/words/csv_text.h"
 #include "foretrace/version.h"
 #include "report/plan/words.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -55,6 +59,33 @@ nlohmann::json strategy_json(const std::optional<PlanStrategy>& strategy) {
           {"is_ranked", strategy->is_ranked}};
 }
 
+/// Plots the layouts of the front: no other is faster with as much memory or less.
+std::string front_plot(const PlanReport& report) {
+  std::vector<PlotLine> lines;
+  for (const PlanRow& row : report.front) {
+    if (row.reserved <= Bytes{} || row.time <= Nanoseconds{0}) continue;
+    if (lines.empty()) lines.push_back({.name = "layouts"});
+    lines.front().points.emplace_back(static_cast<double>(row.reserved.count),
+                                      static_cast<double>(row.time.count()));
+  }
+  if (lines.empty()) return "";
+  std::ranges::sort(lines.front().points);
+  return line_plot(
+      lines,
+      {.x_step = 2,
+       .x_label = [](double bytes) { return to_text(Bytes{static_cast<std::int64_t>(bytes)}); },
+       .y_label = [](double time) { return to_text(Nanoseconds(static_cast<std::int64_t>(time))); },
+       .described = "Time of a step over memory of a device"});
+}
+
+std::string fastest_of(const PlanReport& report) {
+  if (report.ranked.empty()) return {};
+  const PlanRow& row = report.ranked.front();
+  return fmt::format("fastest: {}: {} a step, between {} and {}, {} reserved", row.layout,
+                     to_text(row.time), to_text(row.lower), to_text(row.upper),
+                     to_text(row.reserved));
+}
+
 }  // namespace
 
 nlohmann::json to_json(const PlanReport& report) {
@@ -86,53 +117,7 @@ nlohmann::json to_json(const PlanReport& report) {
       {"notes", notes_json(report.notes)}};
 }
 
-void write_plan_text(const PlanReport& report, std::ostream& out) {
-  if (report.measured) {
-    out << wrapped(shown(reproduction_text(*report.measured)), 0) << '\n';
-    write_titled(out, "", measured_table(*report.measured));
-    out << '\n';
-  }
-  out << wrapped(shown(plan_heading(report)), 0) << '\n';
-  if (report.strategy) {
-    out << wrapped(strategy_line(*report.strategy), 0) << '\n';
-    write_titled(out, "", stages_table(*report.strategy));
-  }
-  write_titled(out, "", plan_table(report, report.ranked));
-  out << '\n' << wrapped(plan_coverage(report), 0) << '\n';
-  if (const std::string text = plan_losses(report); !text.empty()) out << wrapped(text, 0) << '\n';
-  const std::vector<PlanRow> front = thinned_front(report.front);
-  if (!report.strategy)
-    write_titled(out, front_title(report, front.size()), plan_table(report, front));
-  write_list(out, "how to run the fastest:", launch_lines(report));
-  write_list(out, "assumed:", report.assumptions);
-  write_list(out, "notes:", note_texts(report.measured ? report.measured->notes : report.notes));
-}
-
-void write_plan_markdown(const PlanReport& report, std::ostream& out) {
-  if (report.measured) {
-    out << markdown_text(reproduction_text(*report.measured)) << "\n\n";
-    write_markdown_table(measured_table(*report.measured), out);
-    out << '\n';
-  }
-  out << markdown_text(plan_heading(report)) << "\n\n";
-  if (report.strategy) {
-    out << markdown_text(strategy_line(*report.strategy)) << "\n\n";
-    write_markdown_table(stages_table(*report.strategy), out);
-    out << '\n';
-  }
-  write_markdown_table(plan_table(report, report.ranked), out);
-  out << '\n' << plan_coverage(report) << '\n';
-  if (!report.strategy) {
-    const std::vector<PlanRow> front = thinned_front(report.front);
-    out << '\n' << plan_losses(report) << "\n\n" << front_title(report, front.size()) << "\n\n";
-    write_markdown_table(plan_table(report, front), out);
-  }
-  out << '\n';
-  for (const std::string& line : launch_lines(report)) out << "- " << markdown_text(line) << '\n';
-  for (const std::string& line : report.assumptions) out << "- " << markdown_text(line) << '\n';
-}
-
-void write_plan_csv(const PlanReport& report, std::ostream& out) {
+void write_csv(const PlanReport& report, std::ostream& out) {
   out << "list,role,layout,gpus,step_time_ns,lower_ns,upper_ns,bubble_ns,network_ns,kernels_ns,"
          "reserved_bytes,price_of_1000_steps,fits,lost_to\n";
   const auto write = [&](const char* list, const std::vector<PlanRow>& rows) {
@@ -146,6 +131,32 @@ void write_plan_csv(const PlanReport& report, std::ostream& out) {
   };
   write("ranked", report.ranked);
   write("front", report.front);
+}
+
+Document document_of(const PlanReport& report) {
+  using enum Document::Heading;
+  Document document("Plan", plan_heading(report));
+  if (report.measured) {
+    document.say(reproduction_text(*report.measured));
+    document.titled("", measured_table(*report.measured)).section("");
+  }
+  document.say(plan_heading(report));
+  document.sum_up(fastest_of(report));
+  if (report.strategy) {
+    document.say(strategy_line(*report.strategy));
+    document.section("Stages", not_in_text).table(stages_table(*report.strategy), "", "  ");
+  }
+  document.section("Layouts", not_in_text).table(plan_table(report, report.ranked), "", "  ");
+  document.section("").say(plan_coverage(report)).say(plan_losses(report));
+  const std::vector<PlanRow> front = thinned_front(report.front);
+  document.section("Time over memory", not_in_text).draw({[&] {
+    return Picture::Made{front_plot(report)};
+  }});
+  if (!report.strategy)
+    document.titled(front_title(report, front.size()), plan_table(report, front));
+  document.list("how to run the fastest:", launch_lines(report));
+  document.list("assumed:", report.assumptions);
+  return document.notes(report.measured ? report.measured->notes : report.notes, "notes:");
 }
 
 }  // namespace foretrace

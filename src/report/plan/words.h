@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "document/words/table.h"
 #include "foretrace/answer/plan.h"
-#include "report/words/table.h"
 
 namespace foretrace {
 

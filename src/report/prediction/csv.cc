@@ -2,22 +2,13 @@
 #include <ostream>
 
 #include "base/shown.h"
+#include "document/words/csv_text.h"
 #include "foretrace/answer/memory_peak.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/report.h"
-#include "report/prediction/registered.h"
-#include "report/words/csv_text.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
-
-std::string csv_text(std::string_view text) {
-  std::string all = "\"";
-  for (const char c : csv_cell(text)) {
-    if (c == '"') all += '"';
-    all += c;
-  }
-  return all + "\"";
-}
 
 namespace {
 

@@ -3,10 +3,12 @@
 
 #include "base/json_text.h"
 #include "base/numbers/scaling.h"
+#include "foretrace/answer/figure.h"
 #include "foretrace/answer/interval_level.h"
+#include "foretrace/answer/prediction.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/prediction/registered.h"
 #include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 
@@ -286,10 +288,6 @@ Json to_json(const Prediction& prediction) {
   }
   if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
   return object;
-}
-
-void write_json(const Prediction& prediction, std::ostream& out) {
-  out << indented_json(to_json(prediction)) << '\n';
 }
 
 }  // namespace foretrace

@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "report/memory/layout.h"
 #include "report/prediction/sections.h"

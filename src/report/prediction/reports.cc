@@ -1,14 +1,22 @@
+#include <algorithm>
+
+#include "document/forms/forms.h"
 #include "foretrace/report.h"
-#include "report/prediction/registered.h"
 
 namespace foretrace {
 
 const std::vector<ReportEntry>& reports() {
-  static const std::vector<ReportEntry> entries = {
-#define REPORT(name, summary) {#name, summary, write_##name},
-#include "report/prediction/reports.def"
-#undef REPORT
-  };
+  static const std::vector<ReportEntry> entries = [] {
+    std::vector<ReportEntry> all{
+        {"csv", "One line of comma-separated figures, with a heading"},
+        {"json", "One object, schema foretrace.prediction/1"},
+    };
+    for (const DocumentForm& form : document_forms()) {
+      if (form.file_help.empty()) all.push_back({form.name, form.summary});
+    }
+    std::ranges::sort(all, {}, &ReportEntry::name);
+    return all;
+  }();
   return entries;
 }
 

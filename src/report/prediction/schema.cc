@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/report.h"
 
 namespace foretrace {

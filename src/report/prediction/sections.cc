@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
-#include "report/page/page_charts.h"
+#include "document/page/page_charts.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "document/page/page_shell.h"
 #include "foretrace/answer/prediction_page.h"
-#include "report/page/page_shell.h"
 #include "report/prediction/drawn_run.h"
 #include "report/prediction/timeline_json.h"
 

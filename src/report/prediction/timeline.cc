@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <map>
 
-#include "report/page/page_charts.h"
+#include "document/page/page_charts.h"
 #include "report/prediction/sections.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"

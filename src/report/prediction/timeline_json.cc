@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "report/page/packed_numbers.h"
+#include "document/page/packed_numbers.h"
 
 namespace foretrace {
 namespace {

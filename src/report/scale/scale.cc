@@ -1,5 +1,7 @@
 // A job on more and more GPUs, as text, JSON, CSV, and a page with a plot.
 
+#include "foretrace/answer/scale.h"
+
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,13 +9,13 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
+#include "document/document.h"
+#include "document/page/line_plot.h"
+#include "document/words/csv_text.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/page/line_plot.h"
-#include "report/page/page_shell.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -80,6 +82,18 @@ std::vector<std::string> refusals_of(const ScaleReport& report) {
   return lines;
 }
 
+/// Names the scheme and count with the highest throughput.
+std::string best_of(const ScaleReport& report) {
+  const ScalePoint* best = nullptr;
+  for (const ScalePoint& point : report.points) {
+    if (point.refused.empty() && (!best || point.throughput > best->throughput)) best = &point;
+  }
+  if (!best) return {};
+  return fmt::format("most on {} with {}: {}x the throughput, {} a step, between {} and {}",
+                     counted(best->gpus, "GPU"), best->scheme, to_fixed(best->throughput, 2),
+                     to_text(best->step_time), to_text(best->lower), to_text(best->upper));
+}
+
 std::string plot(const ScaleReport& report) {
   std::vector<PlotLine> lines;
   for (const ScalePoint& point : report.points) {
@@ -103,17 +117,7 @@ std::string plot(const ScaleReport& report) {
 
 }  // namespace
 
-void write_scale_text(const ScaleReport& report, std::ostream& out) {
-  out << wrapped(shown(heading(report)), 0) << "\n\n";
-  write_aligned(table_of(report), out);
-  out << '\n';
-  for (const std::string& limit : report.limits) out << wrapped(shown(limit), 0) << '\n';
-  write_list(out, "refused:", refusals_of(report));
-  write_list(out, "assumed:", report.assumptions);
-  out << "\ntrust: " << to_string(report.trust.grade()) << '\n';
-}
-
-void write_scale_csv(const ScaleReport& report, std::ostream& out) {
+void write_csv(const ScaleReport& report, std::ostream& out) {
   out << "scheme,gpus,step_time_ns,lower_ns,upper_ns,throughput,efficiency,transfer_ns,exposed_ns,"
          "peak_allocated_bytes,samples_per_second,trust,refused\n";
   for (const ScalePoint& point : report.points) {
@@ -163,20 +167,22 @@ nlohmann::json to_json(const ScaleReport& report) {
           {"trust", to_json(report.trust)}};
 }
 
-void write_scale_page(const ScaleReport& report, std::ostream& out) {
-  Page page;
-  page.title = "Scaling";
-  page.heading = heading(report);
-  page.lead = html_items(report.limits);
-  page.sections.push_back({"throughput", "Throughput over GPUs",
-                           plot(report) +
-                               "<p>Throughput relative to one GPU. The dashed line is ideal: each "
-                               "GPU as fast as one alone.</p>\n"});
-  page.sections.push_back({"counts", "Counts", html_table("Counts", table_of(report))});
-  if (const auto refused = refusals_of(report); !refused.empty())
-    page.sections.push_back({"refused", "Refused", html_items(refused)});
-  page.sections.push_back({"assumed", "Assumed", html_items(report.assumptions)});
-  write_page(page, out);
+Document document_of(const ScaleReport& report) {
+  using enum Document::Heading;
+  Document document("Scaling");
+  document.say(heading(report)).sum_up(best_of(report));
+  document.section("Throughput over GPUs", not_in_text).draw({[&] {
+    return Picture::Made{plot(report) +
+                         "<p>Throughput relative to one GPU. The dashed line is ideal: each GPU as "
+                         "fast as one alone.</p>\n"};
+  }});
+  document.section("Counts", not_in_text).table(table_of(report));
+  document.section("Limits", not_in_text);
+  for (const std::string& limit : report.limits) document.say(limit);
+  document.list("refused:", refusals_of(report)).list("assumed:", report.assumptions);
+  document.section("Trust", not_in_text)
+      .say(fmt::format("trust: {}", to_string(report.trust.grade())));
+  return document;
 }
 
 }  // namespace foretrace

@@ -1,23 +1,24 @@
 // Writes what a deployment does under a load, as text, JSON and CSV.
 
+#include "foretrace/answer/serving.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/csv_text.h"
 #include "foretrace/version.h"
-#include "report/words/csv_text.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
 
 std::string speed(double per_second) { return to_fixed(per_second, per_second < 10 ? 2 : 0); }
 
-void write_point(const ServingReport& report, const ServingPoint& point, std::ostream& out) {
+void describe_point(const ServingReport& report, const ServingPoint& point, Document& document) {
   Table table{.heading = {"", "mean", "from", "to", "p50", "p90", "p99"}, .rows = {}, .left = {0}};
   for (const LatencyFigure& figure : point.latencies) {
     const auto end = [&](bool upper) {
@@ -28,33 +29,32 @@ void write_point(const ServingReport& report, const ServingPoint& point, std::os
                           end(true), to_text(figure.p50), to_text(figure.p90),
                           to_text(figure.p99)});
   }
-  write_aligned(table, out);
-  out << '\n';
-  write_headed(
-      out, "Throughput",
+  document.section("Latency", Document::Heading::not_in_text).table(table);
+  document.section("Figures", Document::Heading::not_in_text);
+  document.say(
+      "Throughput",
       fmt::format("{} requests a second; {} output tokens a second a GPU, {} to {}; {} with "
                   "prompts",
                   to_fixed(point.requests_per_second, 2), speed(point.output_tokens_per_second),
                   speed(point.lower_output_tokens), speed(point.upper_output_tokens),
                   speed(point.all_tokens_per_second)));
   if (point.goodput)
-    write_headed(out, "Goodput",
-                 to_fixed(*point.goodput, 2) + " requests a second in demanded times");
-  write_headed(out, "In flight",
+    document.say("Goodput", to_fixed(*point.goodput, 2) + " requests a second in demanded times");
+  document.say("In flight",
                fmt::format("{} requests on average, {} of them waiting, at most {}; {}",
                            to_fixed(point.concurrency, 1), to_fixed(point.waiting_mean, 1),
                            point.waiting_peak, counted(point.preemptions, "preemption")));
-  write_headed(
-      out, "Memory",
+  document.say(
+      "Memory",
       fmt::format("weights {} a GPU, cache {} for {} tokens; {} of it used on average, at "
                   "most {}",
                   to_text(report.weights), to_text(report.cache), grouped(report.cache_tokens),
                   to_share(point.cache_mean, 0), to_share(point.cache_peak, 0)));
-  write_headed(out, "Bound by", shown(point.bound));
-  write_headed(out, point.is_covered ? "Covered" : "Extrapolated", shown(point.basis));
+  document.say("Bound by", point.bound);
+  document.say(point.is_covered ? "Covered" : "Extrapolated", point.basis);
 }
 
-void write_points(const ServingReport& report, std::ostream& out) {
+void describe_points(const ServingReport& report, Document& document) {
   Table table{.heading = {"", "TTFT", "p99", "TPOT", "p99", "requests/s", "tokens/s a GPU", "from",
                           "to", "cache", "waiting"},
               .rows = {},
@@ -65,7 +65,7 @@ void write_points(const ServingReport& report, std::ostream& out) {
   if (has_goodput) table.heading.emplace_back("goodput/s");
   for (const ServingPoint& point : report.points) {
     if (!point.refused.empty()) {
-      refused.push_back(point.changed + ": " + shown(point.refused));
+      refused.push_back(point.changed + ": " + point.refused);
       continue;
     }
     const LatencyFigure& first = *point.latency("ttft");
@@ -80,12 +80,11 @@ void write_points(const ServingReport& report, std::ostream& out) {
     bounds.push_back(point.changed + ": " + point.bound +
                      (point.is_covered ? " (covered)" : " (extrapolated)"));
   }
-  write_aligned(table, out);
-  write_list(out, "bound by:", bounds);
-  write_list(out, "refused:", refused);
+  document.section("Points", Document::Heading::not_in_text).table(table);
+  document.list("bound by:", bounds).list("refused:", refused);
 }
 
-void write_errors(const ServingReport& report, std::ostream& out) {
+void describe_errors(const ServingReport& report, Document& document) {
   Table table{.heading = {"", "rows", "TTFT error", "inside", "TPOT error", "inside"},
               .rows = {},
               .left = {0}};
@@ -93,12 +92,21 @@ void write_errors(const ServingReport& report, std::ostream& out) {
     table.rows.push_back({error.what, std::to_string(error.rows), to_share(error.first),
                           to_share(error.inside_first, 0), to_share(error.per_token),
                           to_share(error.inside_per_token, 0)});
-  out << "Median errors of rows without flags, and how many lie inside the 80 % interval\n\n";
-  write_aligned(table, out);
+  document.say("Median errors of rows without flags, and how many lie inside the 80 % interval");
+  document.section("Errors", Document::Heading::not_in_text).table(table);
   std::size_t refused = 0;
   for (const ServingRow& row : report.rows) refused += row.refused.empty() ? 0U : 1U;
   if (refused > 0)
-    out << '\n' << counted(refused, "row") << " refused; --format csv has the reasons\n";
+    document.section("").say(counted(refused, "row") + " refused; --format csv has the reasons");
+}
+
+/// The latencies and the throughput, for the head.
+std::string summary_of(const ServingPoint& point) {
+  if (!point.refused.empty()) return {};
+  return fmt::format("TTFT {}, TPOT {}, {} output tokens a second a GPU, {} to {}; bound by {}",
+                     to_text(point.latency("ttft")->mean), to_text(point.latency("tpot")->mean),
+                     speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
+                     speed(point.upper_output_tokens), point.bound);
 }
 
 nlohmann::json figure_json(const LatencyFigure& figure) {
@@ -143,24 +151,7 @@ nlohmann::json point_json(const ServingPoint& point) {
 
 }  // namespace
 
-void write_serving_text(const ServingReport& report, std::ostream& out) {
-  if (!report.errors.empty() || !report.rows.empty()) {
-    write_errors(report, out);
-    write_list(out, "assumed:", report.assumptions);
-    return;
-  }
-  out << wrapped(shown(fmt::format("{} ({}) on {}, {}, {}: {}", report.model, report.precision,
-                                   report.machine, report.placement, report.engine, report.load)),
-                 0)
-      << "\n\n";
-  if (report.points.size() == 1)
-    write_point(report, report.points.front(), out);
-  else
-    write_points(report, out);
-  write_list(out, "assumed:", report.assumptions);
-}
-
-void write_serving_csv(const ServingReport& report, std::ostream& out) {
+void write_csv(const ServingReport& report, std::ostream& out) {
   if (!report.rows.empty()) {
     out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
     for (const ServingRow& row : report.rows)
@@ -213,6 +204,23 @@ nlohmann::json to_json(const ServingReport& report) {
           {"points", points},
           {"errors", errors},
           {"assumptions", report.assumptions}};
+}
+
+Document document_of(const ServingReport& report) {
+  Document document("Serving");
+  if (!report.errors.empty() || !report.rows.empty()) {
+    describe_errors(report, document);
+    return document.list("assumed:", report.assumptions);
+  }
+  document.say(fmt::format("{} ({}) on {}, {}, {}: {}", report.model, report.precision,
+                           report.machine, report.placement, report.engine, report.load));
+  if (report.points.size() == 1) {
+    document.sum_up(summary_of(report.points.front()));
+    describe_point(report, report.points.front(), document);
+  } else {
+    describe_points(report, document);
+  }
+  return document.list("assumed:", report.assumptions);
 }
 
 }  // namespace foretrace

@@ -1,15 +1,18 @@
 // The size of a data parallel job, as text and JSON.
 
+#include "foretrace/answer/sizing.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
 #include "base/wording.h"
+#include "document/document.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
-#include "report/words/text_parts.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -140,25 +143,29 @@ nlohmann::json to_json(const SizingReport& report) {
           {"notes", notes_json(report.notes)}};
 }
 
-void write_sizing_text(const SizingReport& report, std::ostream& out) {
+Document document_of(const SizingReport& report) {
+  Document document("Size");
   if (const std::string warning = trust_warning(report.trust); !warning.empty())
-    out << wrapped("Trust is " + warning, 0) << '\n';
+    document.say("Trust is " + warning);
   if (report.compute) {
-    out << wrapped(overhead_heading(report), 0) << '\n';
-    if (!report.counts.empty()) write_titled(out, "", table_of(report));
-    write_list(out, "answers:", answers(report));
+    document.say(overhead_heading(report));
+    if (!report.counts.empty()) document.titled("", table_of(report));
+    document.list("answers:", answers(report));
+    for (const std::string& answer : answers(report)) document.sum_up(answer);
   }
   if (report.best) {
     const SizedBatch& best = report.batches[*report.best];
     const std::string text =
         fmt::format("A batch of {} is the fastest to the target on a GPU of {}.",
                     grouped(best.size), to_text(report.memory));
-    out << (report.compute ? "\n" : "") << wrapped(text, 0) << '\n';
-    write_titled(out, "", batches_table(report));
-    write_titled(out, "algorithms of this batch:", layers_table(best));
+    if (report.compute)
+      document.section("").say(text).sum_up(text);
+    else
+      document.say(text);
+    document.titled("", batches_table(report));
+    document.titled("algorithms of this batch:", layers_table(best));
   }
-  write_list(out, "assumed:", report.assumptions);
-  write_list(out, "notes:", note_texts(report.notes));
+  return document.list("assumed:", report.assumptions).list("notes:", note_texts(report.notes));
 }
 
 }  // namespace foretrace

@@ -7,11 +7,14 @@
 
 #include "base/json_text.h"
 #include "base/shown.h"
+#include "document/document.h"
+#include "document/words/table.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/sweep/columns.h"
 #include "report/words/json_parts.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -164,37 +167,23 @@ Json to_json(const Curve& curve) {
   return object;
 }
 
-void write_curve_text(const Curve& curve, std::ostream& out) {
-  if (const std::string warning = trust_warning(curve.trust); !warning.empty())
-    out << "Trust         " << shown(warning) << '\n';
-  out << "What if       " << shown(question_text(curve)) << '\n';
-  out << "Now           " << now_text(curve.header) << '\n';
-  if (!curve.until().empty())
-    out << "Answer        " << shown(fmt::format("{} {}", curve.until(), curve.answer_text))
-        << '\n';
-  out << '\n';
-  write_aligned(table_of(curve, true), out);
-  if (const Table figures = figure_table(curve); !figures.rows.empty()) {
-    out << '\n';
-    write_aligned(figures, out);
-  }
-  for (const Note& note : curve.notes.all()) out << "\n  - " << note_text(note) << '\n';
-}
-
-void write_curve_markdown(const Curve& curve, std::ostream& out) {
-  out << markdown_trust(trust_warning(curve.trust));
-  out << "### " << markdown_text(question_text(curve)) << "\n\n";
-  if (!curve.until().empty())
-    out << "**" << markdown_text(fmt::format("{} {}", curve.until(), curve.answer_text))
-        << "**\n\n";
-  out << "Now " << now_text(curve.header) << ".\n\n";
-  write_markdown_table(table_of(curve, false), out);
-}
-
-void write_curve_csv(const Curve& curve, std::ostream& out) {
+void write_csv(const Curve& curve, std::ostream& out) {
   out << sweep_csv_heading(curve.header);
   for (const SweepPoint& point : curve.points)
     out << sweep_point_line(curve.header, point, SweepForm::csv);
+}
+
+Document document_of(const Curve& curve) {
+  using enum Document::Heading;
+  Document document("Curve", question_text(curve));
+  document.verdict("Trust", trust_warning(curve.trust));
+  document.say("What if", question_text(curve)).say("Now", now_text(curve.header));
+  if (!curve.until().empty())
+    document.verdict("Answer", fmt::format("{} {}", curve.until(), curve.answer_text));
+  document.section("Points", not_in_text).table(table_of(curve, true));
+  document.section("Figures", not_in_text).table(figure_table(curve));
+  for (const Note& note : curve.notes.all()) document.section("").items({note_text(note)});
+  return document;
 }
 
 }  // namespace foretrace

@@ -9,12 +9,13 @@
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/shown.h"
+#include "document/words/csv_text.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/sweep/columns.h"
-#include "report/words/csv_text.h"
 
 namespace foretrace {
 namespace {

@@ -10,9 +10,11 @@
 #include <sstream>
 
 #include "base/json_text.h"
+#include "document/document.h"
+#include "document/forms/forms.h"
+#include "document/page/page_shell.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
-#include "report/page/page_shell.h"
 #include "report/sweep/columns.h"
 #include "report/sweep/labels.h"
 #include "report/words/wording.h"
@@ -167,7 +169,7 @@ std::size_t initial_x_axis(const PageJson& axes, const SweepSummary& summary) {
 /// Returns the summary as HTML: sentences as paragraphs, and tables as preformatted text.
 std::string lead_of(const SweepReport& report) {
   std::stringstream text;
-  write_sweep_text(report, text);
+  write_text(document_of(report), text);
   std::string html;
   bool in_table = false;
   for (std::string line; std::getline(text, line);) {

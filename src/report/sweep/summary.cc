@@ -14,7 +14,6 @@
 #include "base/json_text.h"
 #include "base/parse_number.h"
 #include "foretrace/answer/sweep.h"
-#include "foretrace/report.h"
 
 namespace foretrace {
 namespace {

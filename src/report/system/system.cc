@@ -1,5 +1,7 @@
 // The replay of a described system, as text and JSON.
 
+#include "foretrace/answer/system.h"
+
 #include <cmath>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -8,9 +10,8 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "foretrace/report.h"
+#include "document/document.h"
 #include "foretrace/version.h"
-#include "report/words/text_parts.h"
 
 namespace foretrace {
 namespace {
@@ -82,16 +83,18 @@ nlohmann::json to_json(const SystemReport& report) {
           {"holds", report.holds()}};
 }
 
-void write_system_text(const SystemReport& report, std::ostream& out) {
-  out << wrapped(shown(report.title), 0) << '\n';
-  write_titled(out, "", table_of(report));
+Document document_of(const SystemReport& report) {
+  Document document("System");
+  document.say(report.title).titled("", table_of(report));
   if (report.rows.front().tried > 0)
-    out << "\nthe best of " << grouped(report.rows.front().tried) << " allowed points\n";
+    document.section("").say(
+        fmt::format("the best of {} allowed points", grouped(report.rows.front().tried)));
   std::vector<std::string> means;
   for (const auto& [name, value] : report.means)
     means.push_back(fmt::format("{} {}", name, short_number(value)));
-  write_list(out, "geometric means over the rows:", means);
-  write_list(out, "assertions that do not hold:", failures(report));
+  document.sum_up(report.holds() ? "" : joined(failures(report)));
+  return document.list("geometric means over the rows:", means)
+      .list("assertions that do not hold:", failures(report));
 }
 
 }  // namespace foretrace

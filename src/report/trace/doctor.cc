@@ -8,7 +8,9 @@
 
 #include "base/numbers/scaling.h"
 #include "base/shown.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "foretrace/answer/diagnosis.h"
+#include "foretrace/answer/prediction.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -16,41 +18,43 @@ namespace {
 
 using Json = nlohmann::json;
 
-void write_finding(const Finding& finding, std::ostream& out) {
-  out << '\n'
-      << (finding.severity == Severity::warning ? "warning" : "remark ") << "  "
-      << shown(finding.what) << '\n';
-  out << "         costs  " << shown(finding.cost) << '\n';
-  if (!finding.fix.empty()) out << "         fix    " << shown(finding.fix) << '\n';
+void describe(const Finding& finding, Document& document) {
+  Table table{.heading = {}, .rows = {{"costs", finding.cost}}, .left = {0, 1}};
+  if (!finding.fix.empty()) table.rows.push_back({"fix", finding.fix});
+  document.section("")
+      .say(finding.severity == Severity::warning ? "warning" : "remark", finding.what)
+      .table(std::move(table), "", std::string(document.column, ' '));
 }
 
 std::string count_of(const Diagnosis& diagnosis, Severity severity, std::string_view noun) {
   return counted(diagnosis.count(severity), noun);
 }
 
-void write_replay(const Prediction& replay, std::ostream& out) {
+std::string replay_text(const Prediction& replay) {
   const Unexplained& unexplained = replay.unexplained;
   const double share = ratio(unexplained.lag, unexplained.window);
-  out << "a step takes " << to_text(replay.measured.step_time) << "; the replay is "
-      << to_share(replay.replay_error, 3) << " off, with " << grouped(unexplained.pinned_tasks)
-      << " of " << counted(replay.tasks, "task") << " pinned and " << to_share(share, 2)
-      << " of the time unexplained" << (share > 1 ? " (summed over streams)" : "") << '\n';
+  return fmt::format(
+      "a step takes {}; the replay is {} off, with {} of {} pinned and {} of the time "
+      "unexplained{}",
+      to_text(replay.measured.step_time), to_share(replay.replay_error, 3),
+      grouped(unexplained.pinned_tasks), counted(replay.tasks, "task"), to_share(share, 2),
+      share > 1 ? " (summed over streams)" : "");
 }
 
-void write_rank(const Diagnosis& diagnosis, std::ostream& out) {
-  out << "rank " << diagnosis.rank << " of " << diagnosis.world_size << ": ";
+void describe(const Diagnosis& diagnosis, Document& document) {
+  const std::string rank = fmt::format("rank {} of {}: ", diagnosis.rank, diagnosis.world_size);
   if (!diagnosis.replay) {
-    out << "cannot be used: " << shown(diagnosis.unusable) << '\n';
-  } else {
-    const Prediction& replay = *diagnosis.replay;
-    out << "can be used, " << count_of(diagnosis, Severity::warning, "warning") << " and "
-        << count_of(diagnosis, Severity::info, "remark") << '\n';
-    if (replay.has_times)
-      write_replay(replay, out);
-    else
-      out << "only memory can be predicted, from " << counted(replay.tasks, "event")
-          << " of the allocator\n";
+    document.say(rank + "cannot be used: " + diagnosis.unusable);
+    return;
   }
+  const Prediction& replay = *diagnosis.replay;
+  document.say(fmt::format("{}can be used, {} and {}", rank,
+                           count_of(diagnosis, Severity::warning, "warning"),
+                           count_of(diagnosis, Severity::info, "remark")));
+  document.say(replay.has_times
+                   ? replay_text(replay)
+                   : fmt::format("only memory can be predicted, from {} of the allocator",
+                                 counted(replay.tasks, "event")));
 }
 
 /// A finding of one or several ranks, which may differ only in its numbers.
@@ -112,19 +116,22 @@ Json rank_json(const Diagnosis& diagnosis) {
 
 }  // namespace
 
-void write_diagnosis(const std::vector<Diagnosis>& ranks, std::ostream& out) {
-  for (const Diagnosis& diagnosis : ranks) write_rank(diagnosis, out);
-  if (ranks.size() == 1) {
-    for (const Finding& finding : ranks.front().findings) write_finding(finding, out);
-    return;
-  }
-  for (const SharedFinding& one : shared_findings(ranks)) write_finding(one.first, out);
-}
-
 Json to_json(const std::vector<Diagnosis>& ranks) {
   Json all = Json::array();
   for (const Diagnosis& diagnosis : ranks) all.push_back(rank_json(diagnosis));
   return {{"schema", "foretrace.doctor/1"}, {"ranks", std::move(all)}};
+}
+
+Document document_of(const std::vector<Diagnosis>& ranks) {
+  Document document("Doctor");
+  document.column = 9;
+  for (const Diagnosis& diagnosis : ranks) describe(diagnosis, document);
+  if (ranks.size() == 1) {
+    for (const Finding& finding : ranks.front().findings) describe(finding, document);
+    return document;
+  }
+  for (const SharedFinding& one : shared_findings(ranks)) describe(one.first, document);
+  return document;
 }
 
 }  // namespace foretrace

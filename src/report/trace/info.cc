@@ -1,14 +1,16 @@
+#include <algorithm>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <ostream>
 
+#include "document/document.h"
+#include "document/words/table.h"
 #include "foretrace/answer/census.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/report.h"
 #include "report/memory/allocator_state.h"
 #include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -116,8 +118,9 @@ void add_tensor_row(const Trace& trace, const Census& census,
                    to_text(Bytes{census.bytes_written}), counted(census.storages, "storage"))});
 }
 
-void write_heaviest(const Trace& trace, const Census& census, std::ostream& out) {
+Table heaviest_table(const Trace& trace, const Census& census) {
   Table table;
+  if (!trace.has_times) return table;
   table.heading = {"total", "share of busy", "count", "on the device"};
   table.left = {3};
   for (const NameTotal& total : heaviest(trace, kHeaviestShown)) {
@@ -128,9 +131,7 @@ void write_heaviest(const Trace& trace, const Census& census, std::ostream& out)
     table.rows.push_back({to_text(Nanoseconds(total.total_ns)), to_fixed(share, 1) + " %",
                           grouped(total.count), shortened(trace.names[total.name], kNameShown)});
   }
-  if (table.rows.empty() || !trace.has_times) return;
-  out << '\n';
-  write_aligned(table, out);
+  return table;
 }
 
 std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
@@ -207,8 +208,9 @@ nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const 
   return object;
 }
 
-void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
-                const RankFacts* among) {
+void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among,
+              Document& document) {
+  using enum Document::Heading;
   const Census census = take_census(trace);
   Table table;
   table.left = {0, 1};
@@ -238,12 +240,13 @@ void write_info(const Trace& trace, std::ostream& out, const StepTimes* steps,
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});
   if (among != nullptr) rows.push_back({"among ranks", rank_facts_text(*among)});
-  write_aligned(table, out);
-  write_heaviest(trace, census, out);
-  write_allocating_stacks(trace, out);
-  if (trace.notes.empty()) return;
-  out << "\nNotes\n";
-  for (const Note& note : trace.notes.all()) out << "  - " << note_text(note) << '\n';
+  constexpr std::size_t kInHead = 5;
+  for (std::size_t i = 0; i < std::min(kInHead, rows.size()); ++i)
+    document.sum_up(rows[i][0] + ": " + rows[i][1]);
+  document.section(fmt::format("Rank {}", trace.rank), not_in_text).table(std::move(table));
+  document.section("Heaviest", not_in_text).table(heaviest_table(trace, census));
+  document.section("Allocated by", not_in_text).table(allocating_stacks_table(trace));
+  document.notes(trace.notes);
 }
 
 }  // namespace foretrace

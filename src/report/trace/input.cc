@@ -6,10 +6,11 @@
 #include <ostream>
 
 #include "base/numbers/scaling.h"
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/table.h"
+#include "foretrace/answer/advice.h"
 #include "report/advice/bound.h"
 #include "report/words/json_parts.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -128,7 +129,7 @@ void add_differential(nlohmann::json& json, const InputReport& report,
     object["cached_share_for_training"] = *differential.cached_for_training;
 }
 
-void write_stalls(const InputReport& report, std::ostream& out) {
+void describe_stalls(const InputReport& report, Document& document) {
   Table table{.heading = {"of a step", "stall", "share", "hidden"}, .rows = {}, .left = {0}};
   for (const StallRow& row : stall_rows(report.stalls)) {
     if (row.part.stall == 0ns && row.part.hidden == 0ns) continue;
@@ -136,75 +137,78 @@ void write_stalls(const InputReport& report, std::ostream& out) {
                           to_share(ratio(row.part.stall, report.replayed)),
                           to_text(row.part.hidden)});
   }
+  document.section("Stalls", Document::Heading::not_in_text);
   if (table.rows.empty()) {
-    out << "This trace neither loads nor copies input.\n";
+    document.say("This trace neither loads nor copies input.");
     return;
   }
-  write_aligned(table, out);
+  document.table(table);
   const InputStalls& stalls = report.stalls;
   if (stalls.copied.count > 0) {
-    out << "\nCopied       " << to_text(stalls.copied) << " a step; "
-        << counted(stalls.pageable, "copy") << " from pageable memory, " << grouped(stalls.pinned)
-        << " from pinned\n";
+    document.section("").say(
+        "Copied",
+        fmt::format("{} a step; {} from pageable memory, {} from pinned", to_text(stalls.copied),
+                    counted(stalls.pageable, "copy"), grouped(stalls.pinned)));
   }
-  out << "Replayed     " << to_text(report.without_loading) << " a step if loading took no time ("
-      << to_percent(ratio(report.without_loading - report.replayed, report.replayed)) << "), "
-      << to_text(report.without_copies) << " if copies did not either\n";
+  document.say(
+      "Replayed",
+      fmt::format("{} a step if loading took no time ({}), {} if copies did not either",
+                  to_text(report.without_loading),
+                  to_percent(ratio(report.without_loading - report.replayed, report.replayed)),
+                  to_text(report.without_copies)));
 }
 
-void write_remedy(const InputReport& report, const DifferentialStalls& differential,
-                  std::ostream& out) {
-  if (ratio(report.without_loading - report.without_copies, report.replayed) > 0.02) {
-    out << "Would hide   copies: see predict --with "
-        << (report.stalls.pageable > 0 ? "pin_memory, and " : "") << "--with prefetch\n";
-  }
+void describe_remedy(const InputReport& report, const DifferentialStalls& differential,
+                     Document& document) {
+  if (ratio(report.without_loading - report.without_copies, report.replayed) > 0.02)
+    document.say("Would hide", fmt::format("copies: see predict --with {}--with prefetch",
+                                           report.stalls.pageable > 0 ? "pin_memory, and " : ""));
   if (report.workers) {
-    out << "Would hide   " << counted(*report.workers, "worker") << " for " << to_text(report.work)
-        << " of loading: " << to_text(report.with_workers)
-        << " a step (loader:workers=" << *report.workers << ")\n";
+    document.say("Would hide", fmt::format("{} for {} of loading: {} a step (loader:workers={})",
+                                           counted(*report.workers, "worker"), to_text(report.work),
+                                           to_text(report.with_workers), *report.workers));
   } else if (report.with_workers > 0ns) {
-    out << "No workers   they do not help: a step would take " << to_text(report.with_workers)
-        << " with them, as the training thread takes each batch from them\n";
+    document.say("No workers",
+                 fmt::format("they do not help: a step would take {} with them, as the training "
+                             "thread takes each batch from them",
+                             to_text(report.with_workers)));
   }
-  if (differential.workers) {
-    out << "Would hide   " << counted(*differential.workers, "worker") << " instead of "
-        << report.recorded_workers << ", if preparing scales with them\n";
-  }
-  if (differential.cached) {
-    out << "Would hide   " << to_share(*differential.cached) << " of the data cached, instead of "
-        << to_share(report.set.cached) << ", for reading to keep up with preparing";
-    if (differential.cached_for_training) {
-      out << "; " << to_share(*differential.cached_for_training) << " with training";
-    }
-    out << "\n";
-  }
+  if (differential.workers)
+    document.say("Would hide",
+                 fmt::format("{} instead of {}, if preparing scales with them",
+                             counted(*differential.workers, "worker"), report.recorded_workers));
+  if (!differential.cached) return;
+  std::string text =
+      fmt::format("{} of the data cached, instead of {}, for reading to keep up with preparing",
+                  to_share(*differential.cached), to_share(report.set.cached));
+  if (differential.cached_for_training)
+    text += fmt::format("; {} with training", to_share(*differential.cached_for_training));
+  document.say("Would hide", text);
 }
 
-void write_differential(const InputReport& report, const DifferentialStalls& differential,
-                        std::ostream& out) {
+void describe_differential(const InputReport& report, const DifferentialStalls& differential,
+                           Document& document) {
   if (!report.synthetic && !report.cached) return;
-  const std::string unit = report.samples > 0 ? " samples/s" : " batches/s";
-  const auto row = [&](const char* name, const char* of, Nanoseconds step) {
-    out << "  " << name << "  " << to_text(step) << " a step, " << to_fixed(rate(report, step), 1)
-        << unit << ", " << of << '\n';
+  Table rates{.heading = {}, .rows = {}, .left = {0, 1}}, stalls = rates;
+  const auto add = [&](const char* name, const char* of, Nanoseconds step) {
+    rates.rows.push_back(
+        {name, fmt::format("{} a step, {} {}, {}", to_text(step), to_fixed(rate(report, step), 1),
+                           report.samples > 0 ? "samples/s" : "batches/s", of)});
   };
-  out << "\nBy difference\n";
-  if (report.synthetic) row("G", "synthetic batches made on the device", *report.synthetic);
-  if (report.cached) row("P", "all data cached", *report.cached);
-  row("F", "as recorded", report.replayed);
-  if (report.synthetic) {
-    out << "  prep stall   " << to_text(differential.prep_stall) << ", "
-        << to_share(ratio(differential.prep_stall, report.replayed)) << " of a step"
-        << (report.cached
-                ? ""
-                : " (includes reading; a trace with all data cached, given with --cached, "
-                  "separates the two)")
-        << '\n';
-  }
-  if (report.cached) {
-    out << "  fetch stall  " << to_text(differential.fetch_stall) << ", "
-        << to_share(ratio(differential.fetch_stall, report.replayed)) << " of a step\n";
-  }
+  if (report.synthetic) add("G", "synthetic batches made on the device", *report.synthetic);
+  if (report.cached) add("P", "all data cached", *report.cached);
+  add("F", "as recorded", report.replayed);
+  const auto share = [&](Nanoseconds stall) {
+    return fmt::format("{}, {} of a step", to_text(stall), to_share(ratio(stall, report.replayed)));
+  };
+  if (report.synthetic)
+    stalls.rows.push_back(
+        {"prep stall", share(differential.prep_stall) +
+                           (report.cached ? ""
+                                          : " (includes reading; a trace with all data cached, "
+                                            "given with --cached, separates the two)")});
+  if (report.cached) stalls.rows.push_back({"fetch stall", share(differential.fetch_stall)});
+  document.section("By difference").table(rates, "", "  ").table(stalls, "", "  ");
 }
 
 }  // namespace
@@ -238,14 +242,15 @@ nlohmann::json to_json(const InputReport& report) {
   return json;
 }
 
-void write_input(const InputReport& report, std::ostream& out) {
+Document document_of(const InputReport& report) {
   const DifferentialStalls differential = differential_stalls(report);
-  out << headline(report, differential) << "\n\n";
-  write_stalls(report, out);
-  write_differential(report, differential, out);
-  write_remedy(report, differential, out);
-  if (!report.notes.empty()) out << "\nNotes\n";
-  for (const Note& note : report.notes.all()) out << "  - " << note_text(note) << '\n';
+  Document document("Input");
+  document.column = 13;
+  document.say(headline(report, differential));
+  describe_stalls(report, document);
+  describe_differential(report, differential, document);
+  describe_remedy(report, differential, document);
+  return document.notes(report.notes);
 }
 
 }  // namespace foretrace

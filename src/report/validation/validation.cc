@@ -1,10 +1,12 @@
+#include "foretrace/answer/validation.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "foretrace/report.h"
+#include "document/document.h"
+#include "document/words/table.h"
 #include "report/words/json_parts.h"
-#include "report/words/table.h"
 
 namespace foretrace {
 namespace {
@@ -56,17 +58,19 @@ Table table_of(const std::vector<Row>& rows) {
   return table;
 }
 
-void write_left_out(const std::vector<Row>& rows, std::ostream& out) {
+/// Says how many of the left-out steps lie inside their interval; empty if none was left out.
+std::string left_out_text(const std::vector<ValidatedRank>& ranks) {
   LeftOutSteps all;
-  for (const Row& row : rows) {
-    all.steps += row.left_out.steps;
-    all.inside += row.left_out.inside;
+  for (const ValidatedRank& rank : ranks) {
+    all.steps += rank.left_out.steps;
+    all.inside += rank.left_out.inside;
   }
-  if (all.steps == 0) return;
-  out << "\nOf " << all.steps << " steps that were left out, the interval from the others contains "
-      << all.inside << " ("
-      << percent(static_cast<double>(all.inside) / static_cast<double>(all.steps), 1)
-      << "; 80 % are expected)\n";
+  if (all.steps == 0) return {};
+  return fmt::format(
+      "Of {} steps that were left out, the interval from the others contains {} ({}; 80 % are "
+      "expected)",
+      all.steps, all.inside,
+      percent(static_cast<double>(all.inside) / static_cast<double>(all.steps), 1));
 }
 
 nlohmann::json to_json(const SideRemoval& side) {
@@ -77,16 +81,6 @@ nlohmann::json to_json(const SideRemoval& side) {
 }
 
 }  // namespace
-
-void write_validation_text(const std::vector<ValidatedRank>& ranks, std::ostream& out) {
-  write_aligned(table_of(ranks), out);
-  write_left_out(ranks, out);
-}
-
-void write_validation_markdown(const std::vector<ValidatedRank>& ranks, std::ostream& out) {
-  write_markdown_table(table_of(ranks), out);
-  write_left_out(ranks, out);
-}
 
 nlohmann::json to_json(const Validation& validation) {
   const Unexplained& unexplained = validation.unexplained;
@@ -123,6 +117,20 @@ nlohmann::json to_json(const ValidatedRank& rank) {
   object["against"] = rank.against;
   for (const char* asked : {"without_device", "without_host", "metamorphic"}) object.erase(asked);
   return object;
+}
+
+Document document_of(const std::vector<ValidatedRank>& ranks) {
+  Document document("Validation", "How far predictions can be trusted");
+  document.sum_up(left_out_text(ranks));
+  document.section("Ranks", Document::Heading::not_in_text).table(table_of(ranks));
+  document.section("Left out", Document::Heading::not_in_text).say(left_out_text(ranks));
+  return document;
+}
+
+nlohmann::json to_json(const std::vector<ValidatedRank>& ranks) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const ValidatedRank& rank : ranks) all.push_back(to_json(rank));
+  return all;
 }
 
 }  // namespace foretrace

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "document/words/table.h"
 #include "foretrace/answer/prediction.h"
-#include "report/words/table.h"
 
 namespace foretrace {
 

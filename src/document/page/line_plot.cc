@@ -1,12 +1,12 @@
-#include "report/page/line_plot.h"
+#include "document/page/line_plot.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 
 #include "base/wording.h"
+#include "document/page/page_shell.h"
 #include "foretrace/units.h"
-#include "report/page/page_shell.h"
 
 namespace foretrace {
 namespace {

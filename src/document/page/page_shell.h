@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/words/table.h"
+#include "document/words/table.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "report/page/line_plot.h"
+#include "document/page/line_plot.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "report/words/table.h"
+#include "document/words/table.h"
 
 #include <algorithm>
 #include <numeric>
 #include <ostream>
 
 #include "base/shown.h"
-#include "report/words/wrapped.h"
+#include "document/words/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -76,7 +76,9 @@ void write_aligned(const Table& given, std::ostream& out, const std::string& ind
   for (const auto& row : table.rows) write(row);
 }
 
-void write_markdown_table(const Table& table, std::ostream& out) {
+void write_markdown_table(const Table& given, std::ostream& out) {
+  Table table = given;
+  if (table.heading.empty() && !table.rows.empty()) table.heading.resize(table.rows[0].size());
   const auto write = [&](const std::vector<std::string>& row, bool is_heading) {
     out << '|';
     for (std::size_t i = 0; i < table.heading.size(); ++i) {

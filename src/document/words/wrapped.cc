@@ -1,4 +1,4 @@
-#include "report/words/wrapped.h"
+#include "document/words/wrapped.h"
 
 #include <algorithm>
 #include <cctype>

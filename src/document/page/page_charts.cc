@@ -1,10 +1,10 @@
-#include "report/page/page_charts.h"
+#include "document/page/page_charts.h"
 
 #include <algorithm>
 #include <fmt/core.h>
 
+#include "document/page/page_shell.h"
 #include "foretrace/units.h"
-#include "report/page/page_shell.h"
 
 namespace foretrace {
 namespace {

@@ -1,9 +1,9 @@
-#include "report/words/text_parts.h"
+#include "document/words/text_parts.h"
 
 #include <algorithm>
 #include <ostream>
 
-#include "report/words/wrapped.h"
+#include "document/words/wrapped.h"
 
 namespace foretrace {
 

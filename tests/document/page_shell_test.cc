@@ -1,4 +1,4 @@
-#include "report/page/page_shell.h"
+#include "document/page/page_shell.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "base/sha256.h"
-#include "report/page/packed_numbers.h"
-#include "report/page/page_charts.h"
+#include "document/page/packed_numbers.h"
+#include "document/page/page_charts.h"
 
 namespace foretrace {
 namespace {

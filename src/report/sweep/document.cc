@@ -1,17 +1,20 @@
 // The summary of a sweep, as text and Markdown.
 
+#include "document/document.h"
+
 #include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/shown.h"
+#include "document/words/table.h"
 #include "foretrace/answer/sweep.h"
+#include "foretrace/answer/trust.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "report/sweep/columns.h"
 #include "report/sweep/labels.h"
-#include "report/words/table.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
@@ -109,44 +112,23 @@ std::string refusal_line(const SweepRefusal& refusal) {
                      refusal.first);
 }
 
-/// The differences between text and Markdown.
-struct SweepStyle {
-  std::string_view heading, item;
-  std::string (*line)(std::string_view text);
-  void (*table)(const Table& table, std::ostream& out);
-};
-
-void write_sections(const SweepReport& report, const SweepStyle& style, std::ostream& out) {
-  const SweepSummary summary = summarize(report);
-  if (const std::string warning = trust_warning(report.header.trust); !warning.empty())
-    out << style.line("Trust is " + warning) << "\n\n";
-  out << counts_line(report, summary) << "\n\n" << style.line(best_line(report, summary)) << '\n';
-  if (!summary.effects.empty()) {
-    out << '\n'
-        << style.heading << "What moves the step time, averaged over all other settings\n\n";
-    style.table(effect_table(report, summary), out);
-  }
-  if (!summary.front.empty()) {
-    out << '\n' << style.heading << front_heading(summary) << "\n\n";
-    style.table(front_table(report, summary), out);
-  }
-  if (summary.refusals.empty()) return;
-  out << '\n' << style.heading << "Refused\n\n";
-  for (const SweepRefusal& refusal : summary.refusals)
-    out << style.item << style.line(refusal_line(refusal)) << '\n';
-}
-
 }  // namespace
 
-void write_sweep_text(const SweepReport& report, std::ostream& out) {
-  const auto table = [](const Table& rows, std::ostream& to) { write_aligned(rows, to, "  "); };
-  write_sections(report, {.heading = "", .item = "  ", .line = shown, .table = table}, out);
-}
-
-void write_sweep_markdown(const SweepReport& report, std::ostream& out) {
-  write_sections(
-      report,
-      {.heading = "## ", .item = "- ", .line = markdown_text, .table = write_markdown_table}, out);
+Document document_of(const SweepReport& report) {
+  using enum Document::Heading;
+  const SweepSummary summary = summarize(report);
+  Document document("sweep", counted(report.points.size(), "answer") + " of a sweep");
+  if (const std::string warning = trust_warning(report.header.trust); !warning.empty())
+    document.verdict("", "Trust is " + warning).section("");
+  document.say(counts_line(report, summary)).sum_up(best_line(report, summary));
+  document.section("Best", not_in_text).say(best_line(report, summary));
+  document.section("What moves the step time, averaged over all other settings", titled_apart)
+      .table(effect_table(report, summary), "", "  ");
+  document.section(front_heading(summary), titled_apart)
+      .table(front_table(report, summary), "", "  ");
+  document.section("Refused", titled_apart).indent("  ");
+  for (const SweepRefusal& refusal : summary.refusals) document.say(refusal_line(refusal));
+  return document;
 }
 
 }  // namespace foretrace

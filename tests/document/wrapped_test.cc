@@ -1,10 +1,10 @@
-#include "report/words/wrapped.h"
+#include "document/words/wrapped.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "report/words/table.h"
+#include "document/words/table.h"
 
 namespace foretrace {
 namespace {

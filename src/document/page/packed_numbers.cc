@@ -1,4 +1,4 @@
-#include "report/page/packed_numbers.h"
+#include "document/page/packed_numbers.h"
 
 #include <string_view>
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "report/words/table.h"
-#include "report/words/wrapped.h"
+#include "document/words/table.h"
+#include "document/words/wrapped.h"
 
 namespace foretrace {
 

@@ -1,4 +1,4 @@
-#include "report/page/page_shell.h"
+#include "document/page/page_shell.h"
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -8,9 +8,9 @@
 #include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/shown.h"
+#include "document/page/embedded.h"
+#include "document/page/packed_numbers.h"
 #include "foretrace/version.h"
-#include "report/page/embedded.h"
-#include "report/page/packed_numbers.h"
 
 namespace foretrace {
 namespace {
@@ -138,12 +138,13 @@ std::string html_table(const std::string& caption, const Table& table) {
       "<div class=\"table{0}\" role=\"group\" tabindex=\"0\" aria-label=\"{1}\">"
       "<table aria-label=\"{1}\"><thead><tr>",
       has_texts ? " texts" : "", html_text(caption));
+  if (table.heading.empty()) html.resize(html.size() - std::string_view("<thead><tr>").size());
   for (std::size_t i = 0; i < table.heading.size(); ++i) {
     const std::string heading = html_text(table.heading[i]);
     html += heading.empty() ? "<td></td>"
                             : fmt::format("<th scope=\"col\"{}{}</th>", align(i), heading);
   }
-  html += "</tr></thead><tbody>\n";
+  html += table.heading.empty() ? "<tbody>\n" : "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)

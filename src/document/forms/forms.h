@@ -1,0 +1,28 @@
+#pragma once
+
+// The forms that every document has. -Wmissing-declarations rejects a form without a line in
+// documents.def, and the linker rejects a line without a form.
+
+#include <iosfwd>
+#include <string_view>
+#include <vector>
+
+namespace foretrace {
+
+class Document;
+
+#define DOCUMENT(name, summary, file_help) \
+  void write_##name(const Document& document, std::ostream& out);
+#include "document/forms/documents.def"
+#undef DOCUMENT
+
+/// One per line of documents.def.
+struct DocumentForm {
+  std::string_view name, summary;
+  void (*write)(const Document& document, std::ostream& out);
+  /// Says what a file of this form is for. Empty: it is printed.
+  std::string_view file_help;
+};
+const std::vector<DocumentForm>& document_forms();
+
+}  // namespace foretrace
