@@ -6,6 +6,7 @@ it has. The bytes of the answer, of stderr and of written files must contain not
 Markdown renderer or a browser would obey. A command or a form without a case is a failure.
 """
 
+import itertools
 import collections
 import json
 import os
@@ -35,8 +36,17 @@ def tool_calls(*calls):
     return [{"jsonrpc": "2.0", "id": i, "method": "tools/call", "params": {"name": name, "arguments": arguments}} for i, (name, arguments) in enumerate(calls)]
 
 
+PAGES = itertools.count()
+
+
 def forms(command, *arguments, names):
-    return [Case(command, *arguments, "--format", name, form=name) for name in names]
+    """The command in these forms; if it asks a question, also in those that all answers have."""
+    cases = [Case(command, *arguments, "--format", name, form=name) for name in names]
+    if command == "list":
+        return cases
+    page = f"{{out}}.{next(PAGES)}.html"
+    cases += [Case(command, *arguments, "--format", name, form="text" if name == "brief" else name) for name in ("brief", "markdown") if name not in names]
+    return cases + [Case(command, *arguments, "--html", page, files={page: "page"})]
 
 
 TEXT_JSON = ("text", "json")
