@@ -6,15 +6,15 @@
 #include <regex>
 #include <sstream>
 
+#include "analysis/memory/layout.h"
+#include "analysis/memory/swap_plan.h"
 #include "document/document.h"
 #include "document/forms/forms.h"
 #include "foretrace/error.h"
 #include "foretrace/report.h"
 #include "foretrace/simulate.h"
 #include "report/memory/allocator_state.h"
-#include "report/memory/layout.h"
 #include "report/memory/picture.h"
-#include "report/memory/swap_plan.h"
 
 namespace foretrace {
 namespace {

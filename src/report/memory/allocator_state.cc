@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "analysis/place/source_line.h"
 #include "document/words/table.h"
 #include "foretrace/units.h"
-#include "report/words/source_line.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"
 

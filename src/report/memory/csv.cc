@@ -1,9 +1,9 @@
 #include <ostream>
 
+#include "analysis/memory/blocks.h"
 #include "document/words/csv_text.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/report.h"
-#include "report/memory/blocks.h"
 
 namespace foretrace {
 namespace {

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "analysis/memory/blocks.h"
+#include "analysis/memory/layout.h"
 #include "document/page/page_charts.h"
 #include "document/page/page_shell.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/report.h"
-#include "report/memory/blocks.h"
-#include "report/memory/layout.h"
 #include "report/memory/picture.h"
 #include "report/memory/words.h"
 #include "report/words/wording.h"

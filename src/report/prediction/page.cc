@@ -3,11 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "analysis/memory/layout.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/prediction_page.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
-#include "report/memory/layout.h"
 #include "report/prediction/sections.h"
 #include "report/prediction/timeline_json.h"
 #include "report/words/wording.h"

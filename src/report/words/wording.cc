@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <fmt/core.h>
 
+#include "analysis/place/source_line.h"
 #include "base/numbers/scaling.h"
 #include "base/shown.h"
-#include "report/words/source_line.h"
 #include "report/words/step_facts.h"
 
 namespace foretrace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "allocator/block_pool.h"
-#include "report/memory/blocks.h"
+#include "analysis/memory/blocks.h"
 
 namespace foretrace {
 namespace {

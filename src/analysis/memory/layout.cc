@@ -1,4 +1,4 @@
-#include "report/memory/layout.h"
+#include "analysis/memory/layout.h"
 
 #include <algorithm>
 #include <map>

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "analysis/memory/blocks.h"
 #include "base/statistics.h"
-#include "report/memory/blocks.h"
 
 namespace foretrace {
 namespace {

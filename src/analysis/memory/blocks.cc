@@ -1,9 +1,9 @@
-#include "report/memory/blocks.h"
+#include "analysis/memory/blocks.h"
 
 #include <algorithm>
 
+#include "analysis/place/source_line.h"
 #include "base/statistics.h"
-#include "report/words/source_line.h"
 
 namespace foretrace {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/memory/blocks.h"
+#include "analysis/memory/swap_plan.h"
 #include "foretrace/machine.h"
-#include "report/memory/blocks.h"
-#include "report/memory/swap_plan.h"
 
 namespace foretrace {
 namespace {

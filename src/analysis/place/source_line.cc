@@ -1,4 +1,4 @@
-#include "report/words/source_line.h"
+#include "analysis/place/source_line.h"
 
 #include <algorithm>
 

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 #include <string>
 
+#include "analysis/memory/blocks.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
-#include "report/memory/blocks.h"
 #include "trace/step_name.h"
 
 namespace foretrace {

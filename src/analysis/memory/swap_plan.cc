@@ -1,4 +1,4 @@
-#include "report/memory/swap_plan.h"
+#include "analysis/memory/swap_plan.h"
 
 #include <algorithm>
 #include <map>

@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 #include <map>
 
+#include "analysis/memory/blocks.h"
 #include "base/statistics.h"
-#include "report/memory/blocks.h"
 
 namespace foretrace {
 namespace {
