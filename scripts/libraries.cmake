@@ -1,5 +1,10 @@
 # Debian's libraries without a CMake configuration. Programs that use the installed library read this file, too.
-foreach(library zstd archive re2 crypto xxhash expat yaml fmt)
+set(libraries zstd archive re2 crypto xxhash expat yaml fmt)
+if(FORETRACE_STATIC)  # Debian has no static {fmt}; CMakeLists.txt compiles it.
+  list(REMOVE_ITEM libraries fmt)
+  add_library(foretrace::fmt INTERFACE IMPORTED)
+endif()
+foreach(library ${libraries})
   string(TOUPPER ${library} NAME)
   find_library(${NAME}_LIBRARY ${library} REQUIRED)
   mark_as_advanced(${NAME}_LIBRARY)
@@ -8,10 +13,14 @@ foreach(library zstd archive re2 crypto xxhash expat yaml fmt)
     set_target_properties(foretrace::${library} PROPERTIES IMPORTED_LOCATION ${${NAME}_LIBRARY})
   endif()
 endforeach()
-# Optional libraries: they add features or speed.
+# Optional libraries: they add features or speed. An installed library needs those that it was built with.
 foreach(library isal glpk muparser)
   string(TOUPPER ${library} NAME)
-  find_library(${NAME}_LIBRARY ${library})
+  set(required "")
+  if(library IN_LIST foretrace_built_with)
+    set(required REQUIRED)
+  endif()
+  find_library(${NAME}_LIBRARY ${library} ${required})
   mark_as_advanced(${NAME}_LIBRARY)
   if(${NAME}_LIBRARY AND NOT TARGET foretrace::${library})
     add_library(foretrace::${library} UNKNOWN IMPORTED)

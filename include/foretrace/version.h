@@ -4,6 +4,6 @@
 
 namespace foretrace {
 
-constexpr std::string_view kVersion = "0.1.0";
+constexpr std::string_view kVersion = "0.2.0";
 
 }  // namespace foretrace

@@ -38,7 +38,7 @@ WORK = tempfile.mkdtemp(prefix="foretrace-wheel-")  # So that no build files are
 setup(
     options={"build": {"build_base": WORK}, "egg_info": {"egg_base": WORK}},
     name="foretrace",
-    version=re.search(r"project\(foretrace VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1],
+    version=re.search(r'kVersion = "([\d.]+)"', (ROOT / "include" / "foretrace" / "version.h").read_text())[1],
     description="Predicts from one trace how long a training job would take after a change",
     packages=["foretrace"],
     package_data={"foretrace": ["py.typed"]},

@@ -21,7 +21,7 @@ std::string complaint(const Outcome& outcome) {
 }
 
 TEST(CommandLine, HelpAndVersionAreAnswers) {
-  EXPECT_EQ(foretrace_run("--version").out, "foretrace 0.1.0\n");
+  EXPECT_EQ(foretrace_run("--version").out, "foretrace 0.2.0\n");
   for (const char* arguments :
        {"--help", "help", "predict --help", "help predict", "help transform scale", "help scale",
         "list", "list transforms", "list devices", "list machines", "list machines dgx-1v",

@@ -219,7 +219,7 @@ TEST(Reports, TheSchemaKnowsAllOfAnAnswer) {
 TEST(Reports, JsonKeepsTheContract) {
   const auto json = nlohmann::json::parse(written("json", sample_prediction()));
   EXPECT_EQ(json["schema"], "foretrace.prediction/1");
-  EXPECT_EQ(json["tool"]["version"], "0.1.0");
+  EXPECT_EQ(json["tool"]["version"], "0.2.0");
   EXPECT_EQ(
       json["inputs"][0],
       nlohmann::json::parse(R"({"path": "job.json.gz", "format": "kineto", "sha256": "ab12"})"));

@@ -17,7 +17,7 @@ TRACE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
 
 CMAKE = """cmake_minimum_required(VERSION 3.22)
 project(user CXX)
-find_package(foretrace 0.1 REQUIRED)
+find_package(foretrace 0.2 REQUIRED)
 add_executable(user main.cc)
 target_link_libraries(user PRIVATE foretrace::foretrace)
 """
