@@ -22,8 +22,12 @@ import os as _os
 import shutil as _shutil
 import tempfile as _tempfile
 
-from . import _foretrace
-from ._foretrace import Error, TraceError
+try:
+    from ._foretrace import Error, TraceError
+    from . import _foretrace
+except ModuleNotFoundError:  # The module was not compiled: the program answers.
+    from ._program import Error, TraceError
+    from . import _program as _foretrace
 from .answers import Answer
 from .profiling import LightningCallback, TrainerCallback, profile
 

@@ -39,7 +39,13 @@ class Answer(dict):
 
     def __init__(self, content=(), text=""):
         super().__init__(content)
-        self.text = text
+        self._text = text
+
+    @property
+    def text(self):
+        if callable(self._text):
+            self._text = self._text()
+        return self._text
 
     def __str__(self):
         return self.text or super().__repr__()

@@ -10,7 +10,7 @@ import os as _os
 import pathlib as _pathlib
 import sys as _sys
 
-from ._foretrace import Error
+from . import Error
 
 _LEAST_STEPS = 3  # So that warm-up, steady state and variation can be distinguished.
 
