@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Builds the explorer: Foretrace as a page, in one folder that any web server can hold.
 
-    scripts/explorer.py [--build FOLDER] [--out FOLDER] [--serve] [--quick]
+    scripts/explorer.py [--build FOLDER] [--out FOLDER] [--serve] [--quick] [--node]
 
 The page is in FOLDER/explorer of the build folder (build-explorer), and copied to --out. Needs the packages of `scripts/setup.sh
 explorer`. The source of zlib, zstd, SQLite and RE2 comes from packages of npm, each checked against the checksum here.
---serve shows the page on this machine. --quick builds it in half the time, less optimized, for tests. Exit status 77: tools or packages are not available.
+--serve shows the page on this machine. --quick builds it in half the time, less optimized, for tests.
+--node builds the command line for Node instead, in FOLDER/node, which scripts/release.py packs. Exit status 77: tools or packages are not available.
 """
 
 import argparse
@@ -62,7 +63,7 @@ def fetch(name, version, checksum, folder):
     (folder / name / version).touch()
 
 
-def build(folder, is_quick):
+def build(folder, is_quick, is_for_node):
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
         stop(f"needs {', '.join(missing)}: scripts/setup.sh explorer")
@@ -75,8 +76,8 @@ def build(folder, is_quick):
     if shutil.which("ccache"):
         configure += ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"]
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", folder, "--target", "explorer"], check=True)
-    return folder / "explorer"
+    subprocess.run(["cmake", "--build", folder, "--target", "foretrace_node" if is_for_node else "explorer"], check=True)
+    return folder / ("node" if is_for_node else "explorer")
 
 
 def serve(folder):
@@ -95,8 +96,9 @@ def main():
     options.add_argument("--out", type=pathlib.Path)
     options.add_argument("--serve", action="store_true")
     options.add_argument("--quick", action="store_true")
+    options.add_argument("--node", action="store_true")
     asked = options.parse_args()
-    folder = build(asked.build.resolve(), asked.quick)
+    folder = build(asked.build.resolve(), asked.quick, asked.node)
     if asked.out:
         shutil.copytree(folder, asked.out, dirs_exist_ok=True)
         folder = asked.out

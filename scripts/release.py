@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Makes the files of a release: one program for any Linux, its checksums, and the list of its parts.
+"""Makes the files of a release, which need no compiler where they are used.
 
-    scripts/release.py [--build FOLDER] [--out FOLDER]
+    scripts/release.py [--build FOLDER] [--node FOLDER] [--packages FOLDER] [--out FOLDER]
 
 foretrace-VERSION-linux-MACHINE.tar.gz    bin/foretrace, linked statically, with the libraries that `collect` puts into a program
 foretrace-VERSION-linux-MACHINE.spdx.json the libraries inside, with their versions (SPDX 2.3)
+foretrace-VERSION-py3-none-....whl        the same program with the Python module, which runs it: any Python from 3.9, no compiled module
+foretrace-VERSION.tgz                     the program as WebAssembly, for npx
+*.deb                                     Debian packages of the program, the library and the compiled Python module
 SHA256SUMS
 
-Without --build the program is built in build-static (cmake -DFORETRACE_STATIC=ON); a given build folder is used as it is. Before
-anything is written, the program must answer a question in an empty folder, as root with nothing else in its file system.
+Without options all are made: the program in build-static (cmake -DFORETRACE_STATIC=ON), WebAssembly in build-explorer, and the Debian
+packages from build, if it is there. With --build only the program and the wheel of that build folder are made, and those whose folders
+are named: --node has foretrace.js, --packages was built as a whole. Before anything is written, the program must answer a question in an
+empty folder, as root with nothing else in its file system.
 """
 
 import argparse
+import base64
 import gzip
 import hashlib
 import json
@@ -24,9 +30,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
+SUMMARY = "Predicts from one trace how long a training job would take after a change"
+HOMEPAGE = re.search(r"HOMEPAGE_URL (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+# The command of the wheel. pip writes the path of its Python into the first line.
+COMMAND = """#!python
+import importlib.util, os, sys
+program = os.path.join(importlib.util.find_spec("foretrace").submodule_search_locations[0], "program", "bin", "foretrace")
+os.execv(program, [program, *sys.argv[1:]])
+"""
 # Header-only libraries are not part of the link line.
 HEADERS = ("nlohmann-json3-dev", "libcli11-dev", "libboost-dev")
 
@@ -87,8 +102,8 @@ def described(version, parts):
                              [{"spdxElementId": whole["SPDXID"], "relationshipType": "STATIC_LINK", "relatedSpdxElement": one["SPDXID"]} for one in inner]}
 
 
-def packed(folder, path):
-    """Packs files reproducibly: the same files give the same bytes."""
+def packed(folder, path, top):
+    """Packs files into a folder `top`, reproducibly: the same files give the same bytes."""
     def plain(member):
         member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
         return member
@@ -96,28 +111,111 @@ def packed(folder, path):
     with gzip.GzipFile(path, "wb", mtime=0) as file, tarfile.open(fileobj=file, mode="w") as archive:
         for one in sorted(folder.rglob("*")):
             if one.is_file():
-                archive.add(one, pathlib.Path(path.name.removesuffix(".tar.gz")) / one.relative_to(folder), filter=plain)
+                archive.add(one, pathlib.Path(top) / one.relative_to(folder), filter=plain)
+
+
+def wheel_tag(is_static):
+    """A static program runs on any Linux; what `collect` loads into a program needs the C library that it was linked with."""
+    machine = platform.machine()
+    return f"py3-none-manylinux2014_{machine}.musllinux_1_1_{machine}" if is_static else f"py3-none-linux_{machine}"
+
+
+def wheel(folder, version, is_static, out):
+    """Packs the program of `folder` and the Python module into a wheel, reproducibly. Returns its path."""
+    tag, info = wheel_tag(is_static), f"foretrace-{version}.dist-info"
+    files = {f"foretrace/{path.name}": (path.read_bytes(), 0o644) for path in sorted((ROOT / "src" / "python" / "foretrace").glob("*.py*"))}
+    for part in ("bin", "lib/foretrace"):
+        for path in sorted((folder / part).rglob("*")):
+            if path.is_file():
+                files[f"foretrace/program/{path.relative_to(folder)}"] = (path.read_bytes(), path.stat().st_mode & 0o777)
+    files[f"foretrace-{version}.data/scripts/foretrace"] = (COMMAND.encode(), 0o755)
+    files[f"{info}/METADATA"] = (f"Metadata-Version: 2.1\nName: foretrace\nVersion: {version}\nSummary: {SUMMARY}\nHome-page: {HOMEPAGE}\n"
+                                 f"Author: foretrace developers\nLicense: Apache-2.0\nRequires-Python: >=3.9\n"
+                                 "Provides-Extra: tables\nRequires-Dist: pandas; extra == 'tables'\n"
+                                 "Provides-Extra: figures\nRequires-Dist: matplotlib; extra == 'figures'\n".encode(), 0o644)
+    tags = "".join(f"Tag: py3-none-{one}\n" for one in tag.removeprefix("py3-none-").split("."))
+    files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: release.py\nRoot-Is-Purelib: false\n{tags}".encode(), 0o644)
+    files[f"{info}/LICENSE"] = ((ROOT / "LICENSE").read_bytes(), 0o644)
+
+    def digest(content):
+        return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    record = "".join(f"{name},sha256={digest(content)},{len(content)}\n" for name, (content, _) in files.items())
+    files[f"{info}/RECORD"] = (f"{record}{info}/RECORD,,\n".encode(), 0o644)
+    path = out / f"foretrace-{version}-{tag}.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, (content, mode) in files.items():
+            member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, (0o100000 | mode) << 16
+            archive.writestr(member, content)
+    return path
+
+
+def npm_package(node, version, out):
+    """Packs foretrace.js and foretrace.wasm of the folder `node` for npm. Returns the path of the package."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for name in ("foretrace.js", "foretrace.wasm"):
+            shutil.copy(node / name, folder)
+        program = folder / "foretrace.js"
+        program.write_text("#!/usr/bin/env node\n" + program.read_text().removeprefix("#!/usr/bin/env node\n"))
+        program.chmod(0o755)
+        shutil.copy(ROOT / "LICENSE", folder)
+        (folder / "README.md").write_text(f"# Foretrace\n\n{SUMMARY}: `npx foretrace advise trace.json.gz`. {HOMEPAGE}\n")
+        (folder / "package.json").write_text(json.dumps(
+            {"name": "foretrace", "version": version, "description": SUMMARY, "homepage": HOMEPAGE, "license": "Apache-2.0",
+             "author": "foretrace developers", "bin": {"foretrace": "foretrace.js"}, "files": ["foretrace.js", "foretrace.wasm"],
+             "engines": {"node": ">=18"}}, indent=1) + "\n")
+        path = out / f"foretrace-{version}.tgz"
+        packed(folder, path, "package")
+    return path
+
+
+def debian_packages(build, out):
+    """Makes the packages of a build folder. Returns their paths."""
+    shutil.rmtree(build / "packages", ignore_errors=True)
+    run("cpack", "--config", build / "CPackConfig.cmake", stdout=subprocess.DEVNULL)
+    return [pathlib.Path(shutil.copy(path, out)) for path in sorted((build / "packages").glob("*.deb"))]
+
+
+def built_for_node():
+    """Builds the program as WebAssembly. Returns its folder, or None where the tools are missing."""
+    done = subprocess.run([ROOT / "scripts" / "explorer.py", "--node"], check=False)
+    if done.returncode == 77:
+        return None
+    done.check_returncode()
+    return ROOT / "build-explorer" / "node"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--node", type=pathlib.Path)
+    parser.add_argument("--packages", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build-release")
     asked = parser.parse_args()
-    build = asked.build or built()
+    build, node, debian = asked.build, asked.node, asked.packages
+    if not build:
+        build, node = built(), node or built_for_node()
+        debian = debian or (ROOT / "build" if (ROOT / "build" / "CPackConfig.cmake").exists() else None)
     is_static = "FORETRACE_STATIC:BOOL=ON" in (build / "CMakeCache.txt").read_text()
-    version = re.search(r"project\(foretrace VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    version = re.search(r'kVersion = "([\d.]+)"', (ROOT / "include" / "foretrace" / "version.h").read_text())[1]
+    name = f"foretrace-{version}-linux-{platform.machine()}"
+    asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = installed(build, pathlib.Path(temporary))
         check(folder / "bin" / "foretrace", is_static)
-        asked.out.mkdir(parents=True, exist_ok=True)
-        archive = asked.out / f"foretrace-{version}-linux-{platform.machine()}.tar.gz"
-        packed(folder, archive)
-    bill = asked.out / f"foretrace-{version}-linux-{platform.machine()}.spdx.json"
-    bill.write_text(json.dumps(described(version, packages(build)), indent=1) + "\n")
-    sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in (archive, bill))
+        files = [asked.out / f"{name}.tar.gz", asked.out / f"{name}.spdx.json", wheel(folder, version, is_static, asked.out)]
+        packed(folder, files[0], name)
+    files[1].write_text(json.dumps(described(version, packages(build)), indent=1) + "\n")
+    files += [npm_package(node, version, asked.out)] if node else []
+    files += debian_packages(debian, asked.out) if debian else []
+    sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
     (asked.out / "SHA256SUMS").write_text(sums)
-    print(sums, end="")
+    for file in files:
+        print(f"{file.stat().st_size / 1e6:6.1f} MB  {file}")
+    for made, what in ((node, "npm package: scripts/setup.sh explorer"), (debian, "Debian packages: build all with scripts/test.sh first")):
+        if not made and not asked.build:
+            print(f"left out: the {what}", file=sys.stderr)
 
 
 if __name__ == "__main__":

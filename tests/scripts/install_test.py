@@ -102,7 +102,22 @@ class Install(unittest.TestCase):
         packages = {path.name.split("_")[0]: path for path in (BUILD / "packages").glob("*.deb")}
         self.assertLessEqual({"foretrace", "libforetrace-dev"}, set(packages))
         self.assertIn("libsqlite3-0", run("dpkg-deb", "--field", packages["foretrace"], "Depends"))
+        self.assertEqual(run("dpkg-deb", "--field", packages["foretrace"], "Homepage").strip(), "https://foretrace.dev")
+        self.library_depends_on_what_its_targets_name(run("dpkg-deb", "--field", packages["libforetrace-dev"], "Depends"))
+        if "python3-foretrace" in packages:
+            self.assertIn("python3 (>= 3.", run("dpkg-deb", "--field", packages["python3-foretrace"], "Depends"))
         self.assertIn("./usr/share/man/man1/foretrace-predict.1", run("dpkg-deb", "--contents", packages["foretrace"]))
+
+    def library_depends_on_what_its_targets_name(self, depends):
+        """Each library that the exported targets link is in a package that is depended on, so that find_package never misses one."""
+        targets = (self.prefix / "lib").rglob("foretraceTargets.cmake")
+        named = set(re.findall(r"LINK_ONLY:foretrace::(\w+)>", next(targets).read_text()))
+        places = dict(re.findall(r"^(\w+)_LIBRARY:FILEPATH=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE))
+        self.assertLessEqual({"crypto", "fmt", "zstd"}, named)
+        for library in named:
+            if library.upper() in places:
+                owner = run("dpkg-query", "-S", places[library.upper()]).split(":")[0]
+                self.assertIn(owner, re.split(r",\s*|\s", depends), f"of {library}")
 
     def test_cpack_names_the_packages_that_it_needs(self):
         cpack = shutil.which("cpack")

@@ -25,6 +25,7 @@ class jthread {
   explicit jthread(Work&&) {
     throw system_error(make_error_code(errc::resource_unavailable_try_again));
   }
+  void join() {}
 };
 
 /// Finds the end of a number in the syntax of from_chars(): no '+', no blanks, no hex. Returns
