@@ -157,7 +157,8 @@ def npm_package(node, version, out):
         for name in ("foretrace.js", "foretrace.wasm"):
             shutil.copy(node / name, folder)
         program = folder / "foretrace.js"
-        program.write_text("#!/usr/bin/env node\n" + program.read_text().removeprefix("#!/usr/bin/env node\n"))
+        # Emscripten would fetch the module where there is a fetch(), and that of Node takes no files.
+        program.write_text("#!/usr/bin/env node\nglobalThis.fetch = undefined;\n" + program.read_text())
         program.chmod(0o755)
         shutil.copy(ROOT / "LICENSE", folder)
         (folder / "README.md").write_text(f"# Foretrace\n\n{SUMMARY}: `npx foretrace advise trace.json.gz`. {HOMEPAGE}\n")
