@@ -12,4 +12,4 @@ done
 {
   git diff --numstat --no-renames --diff-filter=d "$base" -- include src
   git ls-files --others --exclude-standard -- include src | sed 's/^/999999\t0\t/'
-} | sort -k1,1nr -k3 | cut -f 3 | grep -E '\.(cc|h)$' | grep -vE '/explorer/wasm/|/readers_left_out\.cc$' || true
+} | sort -k1,1nr -k3 | cut -f 3 | grep -E '\.(cc|h)$' | grep -vE '/wasm/|/readers_left_out\.cc$' || true

@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 case "${1:-}" in
-  --all) files=$(find include src \( -name '*.cc' -o -name '*.h' \) ! -path '*/explorer/wasm/*' ! -name readers_left_out.cc | sort) ;;
+  --all) files=$(find include src \( -name '*.cc' -o -name '*.h' \) ! -path '*/wasm/*' ! -name readers_left_out.cc | sort) ;;
   '')
     if ! files=$(scripts/changed.sh); then
       echo "tidy.sh: no main branch is known, so that no file counts as changed" >&2

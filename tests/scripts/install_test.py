@@ -96,6 +96,7 @@ class Install(unittest.TestCase):
     def test_packages_are_made_in_the_build_folder(self):
         if not (shutil.which("file") and shutil.which("dpkg-shlibdeps")):
             self.skipTest("packages cannot be made here (scripts/setup.sh all)")
+        shutil.rmtree(BUILD / "packages", ignore_errors=True)  # Packages of another version may be there.
         with tempfile.TemporaryDirectory() as elsewhere:
             run("cpack", "--config", BUILD / "CPackConfig.cmake", cwd=elsewhere)
             self.assertEqual(list(pathlib.Path(elsewhere).iterdir()), [])
