@@ -50,6 +50,9 @@ struct ImportOptions {
   /// An execution trace of the same run, or a folder with those of its ranks, which adds the
   /// tensors of its ops to the traces. One next to the traces in a folder is found without this.
   std::string execution_trace = {};
+  /// A folder with recordings of how the graphs were captured that the traces replay, or one such
+  /// recording, which adds ops to the work of graphs. One beside a trace is found without this.
+  std::string capture = {};
   /// Whether a report of Nsight Systems that is named itself may be exported by running nsys, if
   /// that is in a folder of the PATH. Otherwise it is refused, with the command.
   bool may_run = false;

@@ -12,6 +12,7 @@
 //     links        forward op -> backward op
 //     launches     shapes that kernels were launched with, each once
 //     tensors      what each op read and wrote
+//     captured     ops that launched the nodes of CUDA graphs, when these were captured
 //
 // Times are nanoseconds since `origin_ns` (absolute, if the format has it), so that the smallest
 // time is near 0. Importers fill a Trace; nobody else changes one.
@@ -66,11 +67,12 @@ struct HostRecord {
 
 /// The profiler's facts about an op beyond its time. Texts as in the trace.
 struct OpDetails {
-  NameId shapes{};                   ///< JSON text of "Input Dims".
-  NameId types{};                    ///< JSON text of "Input type".
-  NameId values{};                   ///< JSON text of "Concrete Inputs".
-  NameId stack{};                    ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
-  std::int64_t sequence = -1;        ///< Links a forward op and its backward; -1 if none.
+  NameId shapes{};             ///< JSON text of "Input Dims".
+  NameId types{};              ///< JSON text of "Input type".
+  NameId values{};             ///< JSON text of "Concrete Inputs".
+  NameId stack{};              ///< "Call stack" (frames joined by ';') or "Module Hierarchy".
+  NameId kernel{};             ///< The kernel that a call launches; only ROCm's recorder writes it.
+  std::int64_t sequence = -1;  ///< Links a forward op and its backward; -1 if none.
   std::uint64_t forward_thread = 0;  ///< The profiler's thread number; 0 unless a backward op.
   std::int64_t python_id = -1;       ///< Id of a Python frame; its parent is in `python_parent`.
   std::int64_t python_parent = -1;
@@ -111,6 +113,18 @@ struct LaunchShape {
 struct GraphEdge {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
+};
+
+/// The ops around the launch of a node of a CUDA graph when the graph was captured. A replay
+/// records only the node's kernel.
+struct CapturedNode {
+  std::uint64_t node = 0;     ///< DeviceRecord::graph_node.
+  std::uint32_t op_call = 0;  ///< Nodes of a graph with the same number are of one call of the op.
+  NameId path{};              ///< Names of the ops, outermost first, joined by '/'.
+  NameId op{};                ///< The innermost op with shapes, which are its own.
+  NameId shapes{}, types{}, values{};
+  NameId module{};  ///< "BertModel_0/Linear_3", or empty.
+  NameId stack{};   ///< Frames of the program and its packages, innermost first, joined by ';'.
 };
 
 struct CollectiveDetails {
@@ -221,6 +235,7 @@ struct Trace {
   std::vector<HostRecord> hosts;
   std::vector<DeviceRecord> devices;
   std::vector<GraphEdge> graph_edges;
+  std::vector<CapturedNode> captured;  ///< By node.
   std::vector<SyncRecord> syncs;
   std::vector<MemoryRecord> memory;
   std::vector<MemorySegment> segments;
@@ -252,6 +267,9 @@ struct Trace {
     return hosts.size() + devices.size() + syncs.size() + memory.size() + links.size();
   }
 };
+
+/// The captured launch of a node's record; nullptr if it is not known.
+const CapturedNode* captured_node(const Trace& trace, const DeviceRecord& record);
 
 /// Whether it records the state of an allocator but no device work; then it has no step time.
 bool is_snapshot(const Trace& trace);

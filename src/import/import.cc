@@ -8,6 +8,7 @@
 
 #include "foretrace/error.h"
 #include "import/cache/cache.h"
+#include "import/capture/join_capture.h"
 #include "import/common/demangle.h"
 #include "import/common/huge_sizes.h"
 #include "import/common/rank_name.h"
@@ -117,7 +118,10 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
     return file.contents().is_archive ? only_trace_of(file, options) : only_trace_in(file, options);
   }));
   if (!options.execution_trace.empty()) link_given_execution_trace(one, options);
-  within(path, [&] { keep_part(one[0], options.part); });
+  within(path, [&] {
+    join_captures(one[0], options);
+    keep_part(one[0], options.part);
+  });
   return std::move(one[0]);
 }
 

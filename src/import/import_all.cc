@@ -11,6 +11,8 @@
 #include "base/threads.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
+#include "import/capture/capture_file.h"
+#include "import/capture/join_capture.h"
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
 #include "import/files/sqlite_file.h"
@@ -198,7 +200,11 @@ class FolderReader {
     const std::vector<std::string> paths = without_repeats(entries);
     const std::size_t first = found_.size();
     found_.resize(first + paths.size());
+    const auto is_list_of_captures = [](const std::string& path) {
+      return fs::path(path).filename() == kCaptureIndex;
+    };
     const bool may_change = !options_.execution_trace.empty() ||
+                            std::any_of(paths.begin(), paths.end(), is_list_of_captures) ||
                             std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
                               return may_add_to_others(path, options_);
                             });
@@ -226,7 +232,10 @@ class FolderReader {
   }
 
   void take(Trace trace, std::size_t file, std::size_t place) {
-    within(path_, [&] { keep_part(trace, options_.part); });
+    within(path_, [&] {
+      join_captures(trace, options_);
+      keep_part(trace, options_.part);
+    });
     TakenTrace taken{trace.rank, file, place, 0};
     {
       const std::lock_guard lock(mutex_);
@@ -253,6 +262,7 @@ class FolderReader {
                                    first_other.empty() ? "" : fmt::format(" ({})", first_other)));
     leave_out_snapshots(rest, !taken_.empty(), notes_);
     link_execution_traces(rest, notes_);
+    leave_out_captures(rest, notes_);
     if (taken_.empty() && rest.size() > 1) complete_world_size(rest);
     if (!options_.execution_trace.empty()) link_given_execution_trace(rest, options_);
     for (std::size_t i = 0; i < rest.size(); ++i) take(std::move(rest[i]), found_.size(), i);

@@ -220,6 +220,8 @@ class Builder {
       task.module = launch.module, task.layer = launch.layer, task.phase = launch.phase;
       if (!steps_.by_device) task.step = steps_.at(call->start);
     }
+    if (const CapturedNode* const captured = captured_node(records_.trace, record))
+      task.module = captured->module;
     if (steps_.by_device) task.step = steps_.at(event.start);
     if (steps_.on_host_alone) task.step = -1;
     if (task.phase == Phase::none && event.kind == TaskKind::copy_in) task.phase = Phase::input;

@@ -17,6 +17,12 @@ void each_name(Trace& trace, Visit&& visit) {
   for (TensorRecord& tensor : trace.tensors) visit(tensor.type), visit(tensor.shape);
   for (OpDetails& details : trace.op_details) {
     visit(details.shapes), visit(details.types), visit(details.values), visit(details.stack);
+    visit(details.kernel);
+  }
+  for (CapturedNode& node : trace.captured) {
+    for (NameId* const name :
+         {&node.path, &node.op, &node.shapes, &node.types, &node.values, &node.module, &node.stack})
+      visit(*name);
   }
   for (CollectiveDetails& details : trace.collectives) {
     visit(details.collective), visit(details.dtype), visit(details.group), visit(details.ranks);

@@ -189,11 +189,23 @@ void each_detail_table(Trace& trace, Visitor& visit) {
     column("types", &OpDetails::types);
     column("values", &OpDetails::values);
     column("stack", &OpDetails::stack);
+    column("kernel", &OpDetails::kernel);
     column("sequence", &OpDetails::sequence);
     column("forward_thread", &OpDetails::forward_thread);
     column("python_id", &OpDetails::python_id);
     column("python_parent", &OpDetails::python_parent);
     column("record_function", &OpDetails::record_function);
+  });
+  visit.table("captured", trace.captured, [](auto&& column) {
+    column("node", &CapturedNode::node);
+    column("op_call", &CapturedNode::op_call);
+    column("path", &CapturedNode::path);
+    column("op", &CapturedNode::op);
+    column("shapes", &CapturedNode::shapes);
+    column("types", &CapturedNode::types);
+    column("values", &CapturedNode::values);
+    column("module", &CapturedNode::module);
+    column("stack", &CapturedNode::stack);
   });
   visit.table("collectives", trace.collectives, [](auto&& column) {
     column("collective", &CollectiveDetails::collective);

@@ -1,6 +1,16 @@
+#include <algorithm>
+
 #include "foretrace/trace.h"
 
 namespace foretrace {
+
+const CapturedNode* captured_node(const Trace& trace, const DeviceRecord& record) {
+  if (record.graph_node == 0) return nullptr;
+  const auto found = std::lower_bound(
+      trace.captured.begin(), trace.captured.end(), record.graph_node,
+      [](const CapturedNode& node, std::uint64_t number) { return node.node < number; });
+  return found == trace.captured.end() || found->node != record.graph_node ? nullptr : &*found;
+}
 
 bool is_snapshot(const Trace& trace) {
   return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");

@@ -157,6 +157,9 @@ class Cutter {
       if (nodes_.count(edge.before) > 0 && nodes_.count(edge.after) > 0)
         to_.graph_edges.push_back(edge);
     }
+    for (const CapturedNode& node : from_.captured) {
+      if (nodes_.count(node.node) > 0) to_.captured.push_back(node);
+    }
     for (TensorRecord tensor : from_.tensors) {
       if (host_at_[tensor.host] == kNone) continue;
       tensor.host = host_at_[tensor.host];

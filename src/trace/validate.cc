@@ -1,5 +1,6 @@
 #include "trace/validate.h"
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <limits>
 #include <string>
@@ -78,7 +79,15 @@ class Validator {
   }
 
   void check(const OpDetails& details) {
-    for (const NameId id : {details.shapes, details.types, details.values, details.stack}) name(id);
+    for (const NameId id :
+         {details.shapes, details.types, details.values, details.stack, details.kernel})
+      name(id);
+  }
+
+  void check(const CapturedNode& node) {
+    for (const NameId id :
+         {node.path, node.op, node.shapes, node.types, node.values, node.module, node.stack})
+      name(id);
   }
 
   void check(const CollectiveDetails& details) {
@@ -136,6 +145,10 @@ void validate(const Trace& trace) {
   validator.table("links", trace.links);
   validator.table("tensors", trace.tensors);
   validator.table("op_details", trace.op_details);
+  validator.table("captured", trace.captured);
+  const auto sorted = [](const CapturedNode& a, const CapturedNode& b) { return a.node < b.node; };
+  if (!std::is_sorted(trace.captured.begin(), trace.captured.end(), sorted))
+    throw TraceError("captured: the nodes are not in order");
   validator.table("collectives", trace.collectives);
   validator.table("notes", trace.notes.all());
   if (trace.world_size < 1 || trace.rank < 0)

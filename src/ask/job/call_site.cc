@@ -126,6 +126,17 @@ class HostContexts {
     return of_stack_[number] = best;
   }
 
+  /// The place of work whose ops were recorded when its graph was captured.
+  Context of_captured(const CapturedNode& node) {
+    const std::string_view path = trace_.names[node.path];
+    Context context;
+    context.innermost = in_stack(node.stack);
+    context.path = paths_.number(std::string(path));
+    context.op = names_.number(std::string(path.substr(0, path.find('/'))));
+    context.shaped = name_number(node.op), context.shapes = name_number(node.shapes);
+    return context;
+  }
+
   std::uint32_t name_number(NameId name) {
     std::uint32_t& number = name_number_[static_cast<std::size_t>(name)];
     if (number == kNone) number = names_.number(std::string(trace_.names[name]));
@@ -278,6 +289,14 @@ CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.ta
   HostContexts contexts(trace);
   const LaunchFinder launches(trace);
   const bool of_memory = is_snapshot(trace);
+  const auto located = [](const HostContexts::Context& context) -> Location {
+    return {.site = context.innermost.site,
+            .path = context.path,
+            .op = context.op,
+            .call = context.call,
+            .shaped = context.shaped,
+            .shapes = context.shapes};
+  };
   const auto of_record = [&](const Task& task) -> Location {
     if (of_memory) {
       if (task.record >= trace.memory.size()) return {};
@@ -288,16 +307,16 @@ CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.ta
     if (runs_on_device(task.kind)) {
       if (record >= trace.devices.size()) return {};
       device_name = contexts.name_number(trace.devices[record].name);
+      const CapturedNode* const captured = captured_node(trace, trace.devices[record]);
       record = launches.find(trace.devices[record]);
+      if (captured != nullptr) {
+        HostContexts::Context context = contexts.of_captured(*captured);
+        context.call = record < trace.hosts.size() ? contexts.of_record(record).call : device_name;
+        return located(context);
+      }
     }
     if (record >= trace.hosts.size()) return {.call = device_name == kNone ? 0 : device_name};
-    const HostContexts::Context& context = contexts.of_record(record);
-    return {.site = context.innermost.site,
-            .path = context.path,
-            .op = context.op,
-            .call = context.call,
-            .shaped = context.shaped,
-            .shapes = context.shapes};
+    return located(contexts.of_record(record));
   };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i)
     of_task_[i] = of_record(graph.task(TaskId{i}));

@@ -23,6 +23,8 @@ class TextAnonymizer {
       : settings_(settings), texts_(texts), hash_(settings.salt) {}
 
   std::string op(std::string_view name);
+  /// Converts names of ops that are joined by '/'.
+  std::string ops(std::string_view path);
   std::string call(std::string_view name);
   std::string frame(std::string_view text);
   /// Converts frames that are joined by ';'.
@@ -99,6 +101,16 @@ std::string TextAnonymizer::word(std::string_view text) {
   if (is_kept(text)) return keep(text);
   texts_.hidden.emplace(text);
   return hash_(text);
+}
+
+std::string TextAnonymizer::ops(std::string_view path) {
+  std::string hidden;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    hidden += (at == 0 ? "" : "/") + op(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return hidden;
 }
 
 std::string TextAnonymizer::op(std::string_view name) {
@@ -275,6 +287,7 @@ class Anonymizer {
     for (HostRecord& record : to_.hosts) hide(record);
     for (DeviceRecord& record : to_.devices) hide(record);
     for (OpDetails& details : to_.op_details) hide(details);
+    for (CapturedNode& node : to_.captured) hide(node);
     for (CollectiveDetails& details : to_.collectives) hide(details);
     hide_memory();
     for (TensorRecord& tensor : to_.tensors) {
@@ -290,12 +303,26 @@ class Anonymizer {
   }
 
  private:
-  enum class Rule { op, call, frame, stack, kernel, shapes, types, values, type, collective, word };
+  enum class Rule {
+    op,
+    path,
+    call,
+    frame,
+    stack,
+    kernel,
+    shapes,
+    types,
+    values,
+    type,
+    collective,
+    word
+  };
 
   void copy_tables() {
     to_.hosts = from_.hosts;
     to_.devices = from_.devices;
     to_.graph_edges = from_.graph_edges;
+    to_.captured = from_.captured;
     to_.syncs = from_.syncs;
     to_.memory = from_.memory;
     to_.segments = from_.segments;
@@ -320,6 +347,8 @@ class Anonymizer {
     switch (rule) {
       case Rule::op:
         return anonymizer_.op(text);
+      case Rule::path:
+        return anonymizer_.ops(text);
       case Rule::call:
         return anonymizer_.call(text);
       case Rule::frame:
@@ -368,6 +397,17 @@ class Anonymizer {
     rename(details.types, Rule::types);
     rename(details.values, Rule::values);
     rename(details.stack, Rule::stack);
+    rename(details.kernel, Rule::kernel);
+  }
+
+  void hide(CapturedNode& node) {
+    rename(node.path, Rule::path);
+    rename(node.op, Rule::op);
+    rename(node.shapes, Rule::shapes);
+    rename(node.types, Rule::types);
+    rename(node.values, Rule::values);
+    rename(node.module, Rule::word);
+    rename(node.stack, Rule::stack);
   }
 
   void hide(CollectiveDetails& details) {

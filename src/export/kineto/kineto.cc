@@ -156,6 +156,7 @@ void add_op_details(const OpDetails& details, Json&& json, KinetoArguments& argu
   add_text("Input type", details.types);
   add_text("Concrete Inputs", details.values);
   add_text("Call stack", details.stack);
+  add_text("kernel", details.kernel);
   arguments.add_unless(std::int64_t{-1}, "Sequence number", details.sequence);
   arguments.add_unless(std::uint64_t{0}, "Fwd thread id", details.forward_thread);
   arguments.add_unless(std::int64_t{-1}, "Record function id", details.record_function);

@@ -75,6 +75,7 @@ void describe_host(const Trace& trace, const HostRecord& record, PerfettoPackets
   add_text(trace, "Input type", details.types, out);
   add_text(trace, "Concrete Inputs", details.values, out);
   add_text(trace, "Call stack", details.stack, out);
+  add_text(trace, "kernel", details.kernel, out);
   add_unless(-1, "Sequence number", details.sequence, out);
   if (details.forward_thread != 0) out.argument_unsigned("Fwd thread id", details.forward_thread);
   add_unless(-1, "Record function id", details.record_function, out);

@@ -24,13 +24,14 @@ std::string readable(std::string_view name) {
 
 void demangle_kernels(Trace& trace) {
   std::unordered_map<std::uint32_t, NameId> known;
-  for (DeviceRecord& record : trace.devices) {
-    if (!trace.names[record.name].starts_with("_Z")) continue;
-    const auto [found, is_new] =
-        known.try_emplace(static_cast<std::uint32_t>(record.name), record.name);
-    if (is_new) found->second = trace.names.intern(readable(trace.names[record.name]));
-    record.name = found->second;
-  }
+  const auto make_readable = [&](NameId& name) {
+    if (!trace.names[name].starts_with("_Z")) return;
+    const auto [found, is_new] = known.try_emplace(static_cast<std::uint32_t>(name), name);
+    if (is_new) found->second = trace.names.intern(readable(trace.names[name]));
+    name = found->second;
+  };
+  for (DeviceRecord& record : trace.devices) make_readable(record.name);
+  for (OpDetails& details : trace.op_details) make_readable(details.kernel);
 }
 
 }  // namespace foretrace

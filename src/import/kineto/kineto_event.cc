@@ -73,6 +73,7 @@ constexpr WordTable<Field> kArgKeys{
     {"BeginNs", Field::begin_ns},
     {"DurationNs", Field::length_ns},
     {"start/end range", Field::start_end_range},
+    {"kernel", Field::launched_kernel},
 };
 
 /// Reads a key and its colon. Returns false if there is none.

@@ -79,6 +79,7 @@ enum class Field : std::uint8_t {
   begin_ns,
   length_ns,
   start_end_range,
+  launched_kernel,
   count
 };
 constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::count);

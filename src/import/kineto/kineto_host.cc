@@ -36,6 +36,16 @@ std::uint32_t python_details(KinetoTrace& to, const KinetoEvent& event) {
   return static_cast<std::uint32_t>(to.trace.op_details.size() - 1);
 }
 
+/// Calls that launch the same kernel share their details.
+std::uint32_t call_details(KinetoTrace& to, const KinetoEvent& event) {
+  if (!event.has(Field::launched_kernel)) return kNone;
+  const NameId kernel = to.name(event, Field::launched_kernel);
+  const auto [found, added] = to.launches_of_kernels.try_emplace(
+      kernel, static_cast<std::uint32_t>(to.trace.op_details.size()));
+  if (added) to.trace.op_details.emplace_back().kernel = kernel;
+  return found->second;
+}
+
 }  // namespace
 
 void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTimes times) {
@@ -49,6 +59,7 @@ void add_host(KinetoTrace& to, const KinetoEvent& event, HostKind kind, KinetoTi
   record.external = static_cast<std::uint32_t>(event.integer(Field::external, 0));
   if (is_call(kind)) {
     record.correlation = static_cast<std::uint32_t>(event.integer(Field::correlation, 0));
+    record.details = call_details(to, event);
   } else if (kind == HostKind::python) {
     record.details = python_details(to, event);
   } else {

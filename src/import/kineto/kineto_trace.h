@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,8 @@ class KinetoTrace {
   Trace& trace;
   KinetoLanes lanes;
   LaunchShapes launches;
+  /// Indices into Trace::op_details.
+  std::unordered_map<NameId, std::uint32_t> launches_of_kernels;
   /// Indices into Trace::collectives of messages, with the rank at the other end.
   std::vector<std::pair<std::uint32_t, std::int64_t>> messages;
 

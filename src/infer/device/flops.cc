@@ -130,9 +130,27 @@ class FlopCounter {
       if (!added && duration(event.task) > duration(found->second)) found->second = event.task;
     }
     for (const auto& [op, task] : longest) graph_.task(task).flops = flops(op);
+    count_captured();
   }
 
  private:
+  /// Likewise for work of graphs, by the ops of their captures.
+  void count_captured() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<TaskId, double>> longest;
+    if (records_.trace.captured.empty()) return;
+    for (const DeviceEvent& event : records_.events) {
+      const CapturedNode* const node =
+          captured_node(records_.trace, records_.trace.devices[event.record]);
+      if (node == nullptr || event.kind != TaskKind::kernel) continue;
+      const double count = flops(node->op, node->shapes, node->values);
+      if (count <= 0) continue;
+      auto& [task, flops] =
+          longest.try_emplace({event.call, node->op_call}, event.task, count).first->second;
+      if (duration(event.task) > duration(task)) task = event.task;
+    }
+    for (const auto& [call, found] : longest) graph_.task(found.first).flops = found.second;
+  }
+
   Nanoseconds duration(TaskId task) const { return graph_.task(task).duration; }
 
   /// The innermost op with arithmetic around a call; a convolution launches from ops inside it.
@@ -151,13 +169,15 @@ class FlopCounter {
     const HostRecord& record = records_.trace.hosts[op];
     if (record.details == kNone) return 0;
     const OpDetails& details = records_.trace.op_details[record.details];
-    if (details.shapes == NameId{}) return 0;
-    const auto [found, added] =
-        cached_.try_emplace({record.name, details.shapes, details.values}, 0.0);
+    return flops(record.name, details.shapes, details.values);
+  }
+
+  double flops(NameId op, NameId shapes, NameId values) {
+    if (shapes == NameId{}) return 0;
+    const auto [found, added] = cached_.try_emplace({op, shapes, values}, 0.0);
     if (added) {
       const Names& names = records_.trace.names;
-      found->second = op_flops(names[record.name], read_shapes(names[details.shapes]),
-                               read_values(names[details.values]));
+      found->second = op_flops(names[op], read_shapes(names[shapes]), read_values(names[values]));
     }
     return found->second;
   }

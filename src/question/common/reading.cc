@@ -43,6 +43,10 @@ std::int64_t likely_records(const std::string& path) {
 }  // namespace
 
 void Reading::describe(Fields& fields) {
+  fields.as({.value = "FOLDER"})
+      .path("capture", capture_,
+            "Recordings of the capture of CUDA graphs (vLLM's capture_traces), which give the "
+            "kernels of replayed graphs ops and shapes; found by itself beside the trace");
   fields.flag("no_cache", no_cache_,
               "Do not use or keep cached copies of traces that are slow to read");
   fields.flag("no_run", no_run_,
@@ -82,7 +86,8 @@ Part Reading::part() const {
 }
 
 ImportOptions Reading::whole() const {
-  ImportOptions options{.execution_trace = execution_trace_, .may_run = !no_run_};
+  ImportOptions options{
+      .execution_trace = execution_trace_, .capture = capture_, .may_run = !no_run_};
   if (!no_cache_)
     options.cache_folder = cache_folder_.empty() ? default_cache_folder() : cache_folder_;
   if (max_unpacked_) options.max_unpacked = max_unpacked_->count;

@@ -29,7 +29,7 @@ class Reading {
   ImportOptions whole() const;
 
   bool no_cache_ = false, no_run_ = false;
-  std::string cache_folder_, execution_trace_, steps_, window_;
+  std::string cache_folder_, execution_trace_, capture_, steps_, window_;
   std::optional<Bytes> max_unpacked_;
 };
 
