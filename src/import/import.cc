@@ -8,13 +8,13 @@
 
 #include "foretrace/error.h"
 #include "import/cache/cache.h"
-#include "import/capture/join_capture.h"
 #include "import/common/demangle.h"
 #include "import/common/huge_sizes.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
 #include "import/import_one.h"
+#include "import/join_capture.h"
 #include "import/nsys/exported_report.h"
 
 namespace foretrace {

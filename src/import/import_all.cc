@@ -12,11 +12,11 @@
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "import/capture/capture_file.h"
-#include "import/capture/join_capture.h"
 #include "import/execution_traces/link_execution_trace.h"
 #include "import/files/sniff.h"
 #include "import/files/sqlite_file.h"
 #include "import/import_one.h"
+#include "import/join_capture.h"
 #include "import/nsys/exported_report.h"
 
 namespace foretrace {

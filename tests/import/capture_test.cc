@@ -9,7 +9,7 @@
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "import/files.h"
-#include "trace/serving_step.h"
+#include "trace/serving/serving_step.h"
 #include "trace/validate.h"
 
 namespace foretrace {

@@ -104,6 +104,20 @@ TEST(Steps, AreRangesThatHoldAllWork) {
 }
 
 // The autograd thread launches most of a training step.
+// An engine names steps of several kinds, and some of its versions a step twice.
+TEST(Steps, OfAnEngineAreThoseThatItNames) {
+  Recording run;
+  const char* names[] = {"step[EXTEND bs=2 toks=100]", "step[DECODE bs=2]", "step[DECODE bs=2]"};
+  for (int i = 0; i < 3; ++i) {
+    const auto id = static_cast<std::uint32_t>(i + 1);
+    run.host(0, HostKind::annotation, names[i], 500 * i, 300);
+    run.host(0, HostKind::annotation, "execute_context_0_generation_2", 500 * i + 10, 280);
+    run.call(0, "launch", 500 * i + 100, 2, id).kernel(0, "k", 500 * i + 110, 200, id);
+  }
+  EXPECT_EQ(found_in(run),
+            "step[EXTEND bs=2 toks=100] step[DECODE bs=2] step[DECODE bs=2] | annotation");
+}
+
 TEST(Steps, AreRangesInWhichOtherThreadsLaunchAsWell) {
   Recording run;
   std::uint32_t id = 0;

@@ -21,8 +21,17 @@ class RandomTrace {
       for (std::size_t i = 0; i < count; ++i) table.push_back(make_row());
     };
     rows(trace_.op_details, [&] {
-      return OpDetails{name(), name(), name(), name(), any(), static_cast<std::uint64_t>(any()),
-                       any(),  any(),  any()};
+      return OpDetails{
+          name(), name(), name(), name(), name(), any(), static_cast<std::uint64_t>(any()),
+          any(),  any(),  any()};
+    });
+    std::uint64_t node = 0;
+    rows(trace_.captured, [&] {
+      return CapturedNode{++node, static_cast<std::uint32_t>(below(9)),
+                          name(), name(),
+                          name(), name(),
+                          name(), name(),
+                          name()};
     });
     rows(trace_.collectives, [&] {
       return CollectiveDetails{

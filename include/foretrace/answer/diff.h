@@ -22,6 +22,7 @@
 
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/rank_facts.h"
+#include "foretrace/answer/serving_steps.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 
@@ -113,6 +114,8 @@ struct Diff {
   /// Facts about this rank among the others; empty if there are none.
   std::optional<RankFacts> among_before, among_after;
   Notes notes;
+  /// Kinds of steps of an engine that serves a model; empty for other jobs.
+  std::vector<KindChange> kinds;
 };
 
 struct DiffReport {

@@ -411,6 +411,9 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   for (const Rank& rank : before.ranks) {
     if (const Rank* other = counterpart(rank, before, after)) {
       Diff& added = report.ranks.emplace_back(compared_ranks(rank, *other));
+      if (rank.trace && other->trace)
+        added.kinds =
+            changes_of_kinds(serving_steps_of(*rank.trace), serving_steps_of(*other->trace));
       added.among_before = facts_of(before, rank), added.among_after = facts_of(after, *other);
     } else {
       ++alone;

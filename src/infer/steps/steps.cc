@@ -1,7 +1,7 @@
-// Finds training steps: by the profiler's markers ("ProfilerStep#7"); else by ranges that the
-// program numbered itself ("step 7"); else by Optimizer.step annotations; else by ranges or calls
-// of a root module that contain nearly all launches; else by the period of the launches
-// (step_period.cc).
+// Finds steps: by the profiler's markers ("ProfilerStep#7"); else by ranges of engines that serve
+// models; else by ranges that the program numbered itself ("step 7"); else by Optimizer.step
+// annotations; else by ranges or calls of a root module that contain nearly all launches; else by
+// the period of the launches (step_period.cc).
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -9,6 +9,7 @@
 
 #include "infer/host/enclosing.h"
 #include "infer/passes.h"
+#include "trace/serving/serving_step.h"
 #include "trace/step_name.h"
 
 namespace foretrace::infer_detail {
@@ -162,6 +163,31 @@ bool find_enclosing_ranges(const Records& records, Steps& steps, Assumptions& as
   return true;
 }
 
+/// Uses the ranges that engines which serve models name their steps by, of all kinds, if they
+/// contain most launches. Ranges inside of others name the same step.
+bool find_serving_steps(const Records& records, Steps& steps, Assumptions& assumptions) {
+  EnclosingRanges ranges;
+  for (std::uint32_t i = 0; i < records.trace.hosts.size(); ++i) {
+    const HostRecord& record = records.trace.hosts[i];
+    if (record.kind == HostKind::annotation && record.duration_ns > 0 &&
+        serving_step(records.name(record)))
+      ranges.records.emplace(record.start_ns, i);
+  }
+  constexpr double kMost = 0.5;  // Sampling may be launched between steps.
+  if (ranges.records.empty() || records.by_launch.empty() ||
+      enclosed_share(records, ranges) < kMost)
+    return false;
+  for (const auto& [start, number] : ranges.records) {
+    const HostRecord& range = records.trace.hosts[number];
+    if (!steps.marks.empty() && start < steps.marks.back().finish) continue;
+    steps.marks.push_back({start, start + range.duration_ns, std::string(records.name(range))});
+  }
+  steps.source = StepSource::annotation;
+  assumptions.push_back(fmt::format(
+      "Steps are those of an engine that serves a model, such as \"{}\".", steps.marks[0].name));
+  return true;
+}
+
 /// Drops steps without device work, if at least half of the steps have some. A profiler that is
 /// stopped at the end of a loop leaves a last marker with nothing in it. Steps with launches stay,
 /// because completeness.cc judges what became of their work.
@@ -194,7 +220,8 @@ void drop_steps_without_work(const Records& records, const Completeness& found, 
 Steps find_steps(const Records& records, const Completeness& found, Notes& notes,
                  Assumptions& assumptions) {
   Steps steps;
-  if (find_markers(records, steps) || find_numbered_ranges(records, steps, assumptions) ||
+  if (find_markers(records, steps) || find_serving_steps(records, steps, assumptions) ||
+      find_numbered_ranges(records, steps, assumptions) ||
       find_optimizer_steps(records, steps, assumptions) ||
       find_enclosing_ranges(records, steps, assumptions)) {
     drop_steps_without_work(records, found, steps, notes);

@@ -94,6 +94,14 @@ nlohmann::json diff_json(const Diff& diff) {
                                      {"before_ns", share.before.count()},
                                      {"after_ns", share.after.count()}});
   }
+  for (const KindChange& kind : diff.kinds) {
+    json["kinds"].push_back({{"kind", kind.name},
+                             {"steps_before", kind.steps_before},
+                             {"steps_after", kind.steps_after},
+                             {"before_ns", kind.before.count()},
+                             {"after_ns", kind.after.count()},
+                             {"where", kind.where}});
+  }
   for (const PeakChange& change : diff.peak) {
     json["peak"].push_back({{"op", change.op},
                             {"before_bytes", change.before.count},

@@ -29,6 +29,7 @@ std::vector<Table> diff_tables(const DiffReport& report, const Diff& diff) {
   std::vector<Table> tables{ranks_table(report)};
   const bool shows_times = !diff.identical && diff.has_times;
   if (shows_times) tables.push_back(waterfall_table(diff));
+  tables.push_back(kinds_table(diff));
   tables.push_back(content_table(diff));
   if (shows_times) tables.push_back(path_table(diff));
   if (!diff.identical) tables.push_back(peak_table(diff));

@@ -31,6 +31,8 @@ struct SideNames {
 /// Returns a table that leads from the step time before to the step time after, one effect per row.
 /// The smallest effects share a row.
 Table waterfall_table(const Diff& diff, const SideNames& names = {});
+/// Returns a table of the kinds of steps of an engine that serves a model; empty for other jobs.
+Table kinds_table(const Diff& diff);
 /// Returns a table of what the two steps contain, such as their numbers of kernels.
 Table content_table(const Diff& diff, const SideNames& names = {});
 Table path_table(const Diff& diff);

@@ -9,6 +9,7 @@
 #include "foretrace/answer/rank_facts.h"
 #include "foretrace/report.h"
 #include "report/memory/allocator_state.h"
+#include "report/trace/serving_kinds.h"
 #include "report/words/json_parts.h"
 #include "report/words/step_facts.h"
 #include "report/words/wording.h"
@@ -200,6 +201,7 @@ nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const 
                  {"allocating_stacks", allocating_stacks_json(trace)},
                  {"metadata", trace.metadata},
                  {"notes", notes_json(trace.notes)}};
+  add_serving_steps(trace, object);
   if (among != nullptr) object["among_ranks"] = rank_facts_json(*among);
   if (steps != nullptr) {
     object["step_time_ns"] = steps->step_time.count();
@@ -244,6 +246,7 @@ void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among
   for (std::size_t i = 0; i < std::min(kInHead, rows.size()); ++i)
     document.sum_up(rows[i][0] + ": " + rows[i][1]);
   document.section(fmt::format("Rank {}", trace.rank), not_in_text).table(std::move(table));
+  say_serving_steps(trace, document);
   document.section("Heaviest", not_in_text).table(heaviest_table(trace, census));
   document.section("Allocated by", not_in_text).table(allocating_stacks_table(trace));
   document.notes(trace.notes);

@@ -1,4 +1,4 @@
-#include "trace/serving_step.h"
+#include "trace/serving/serving_step.h"
 
 #include <algorithm>
 

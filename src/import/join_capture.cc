@@ -1,4 +1,4 @@
-#include "import/capture/join_capture.h"
+#include "import/join_capture.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include "import/files/sniff.h"
 #include "import/import_one.h"
 #include "trace/launch_call.h"
-#include "trace/serving_step.h"
+#include "trace/serving/serving_step.h"
 
 namespace foretrace {
 namespace {
