@@ -1,0 +1,81 @@
+#include "transform/program/serving_graph.h"
+
+#include <string>
+
+#include "base/contains.h"
+#include "base/numbers/scaling.h"
+#include "transform/edit/edit.h"
+
+namespace foretrace {
+
+ServingGraph::ServingGraph(const Graph& graph) : graph_(graph) {
+  for (const Step& step : graph.steps()) {
+    const auto named = serving_step(step.name);
+    serves_ = serves_ || named.has_value();
+    decodes_.push_back(named && named->prompts == 0 && named->sequences > 0 ? 1 : 0);
+    steps_.push_back(named.value_or(ServingStep{}));
+  }
+}
+
+const ServingStep* ServingGraph::decoding(const Task& task) const {
+  const auto number = static_cast<std::size_t>(task.step);
+  return task.step >= 0 && number < steps_.size() && decodes_[number] != 0 ? &steps_[number]
+                                                                           : nullptr;
+}
+
+bool ServingGraph::is_attention(const Task& task) const {
+  const std::string_view name = graph_.names()[task.name];
+  return task.kind == TaskKind::kernel && !contains(name, "_and_cache") &&
+         contains_any(name, {"attention", "attn", "fmha", "flash", "PagedKVCache", "mla_"});
+}
+
+bool ServingGraph::runs_experts(const Task& task) const {
+  return task.kind == TaskKind::kernel &&
+         contains_any(graph_.names()[task.name], {"moe", "MoE", "expert", "matmul_ogs"});
+}
+
+bool ServingGraph::has_narrow_cache() const {
+  for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+    const Task& task = graph_.task(TaskId{i});
+    if (task.kind != TaskKind::kernel) continue;
+    const std::string_view name = graph_.names()[task.name];
+    if (contains_any(name, {"Fp8KVCacheDataType)1", "Fp8KVCacheDataType)2"})) return true;
+    if (is_attention(task) && contains_any(name, {"fp8", "e4m3", "e5m2"})) return true;
+  }
+  return false;
+}
+
+std::vector<TaskId> ServingGraph::decode_attention() const {
+  std::vector<TaskId> found;
+  for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+    const TaskId id{i};
+    if (!graph_.removed(id) && decoding(graph_.task(id)) && is_attention(graph_.task(id)))
+      found.push_back(id);
+  }
+  return found;
+}
+
+Applicability ServingGraph::applies_to_decode_attention() const {
+  if (!serves_) return {.share = 0, .why_not = std::string(kNoServingSteps)};
+  Nanoseconds all{0}, decoding_time{0};
+  for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+    const Task& task = graph_.task(TaskId{i});
+    if (!is_attention(task)) continue;
+    all += task.duration;
+    if (decoding(task)) decoding_time += task.duration;
+  }
+  if (all == 0ns) return {.share = 0, .why_not = "no kernel is known as attention"};
+  const double share = ratio(decoding_time, all);
+  if (share == 1) return {};
+  return {.share = share,
+          .why_not = to_share(1 - share) +
+                     " of the time of attention is in steps that compute prompts as well, where "
+                     "arithmetic and the cache cannot be told apart"};
+}
+
+Nanoseconds with_cache_bytes(Nanoseconds recorded, const DeviceModel& device, double factor) {
+  const OperationRate rate = rate_of(device, OperationKind::decode, Arithmetic::half);
+  return time_at(recorded, rate, rate, false, factor);
+}
+
+}  // namespace foretrace
