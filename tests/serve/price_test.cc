@@ -188,6 +188,8 @@ TEST(Figures, HaveTheDefinitionsOfVllmsBenchmark) {
   load.end = 2s, load.busy_ns = 2e9;
   const ServingPoint point = figures_of(load, 1);
   EXPECT_EQ(point.latency("ttft")->mean, 1500ms);
+  EXPECT_EQ(point.latency("ttft")->p90, 1900ms);
+  EXPECT_EQ(point.latency("ttft")->p99, 1990ms);
   EXPECT_EQ(point.latency("tpot")->mean, 150ms);
   EXPECT_EQ(point.latency("itl")->mean, 300ms);
   EXPECT_EQ(point.requests_per_second, 1);

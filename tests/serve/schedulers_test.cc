@@ -83,8 +83,8 @@ TEST(PrefixCache, HoldsFullBlocksAndLeavesOneToken) {
 
 TEST(Graphs, PadToTheNextCapturedSize) {
   const auto vllm = graph_sizes(settings_of("vllm"));
-  const std::pair<int, int> pads[] = {{3, 4},     {5, 8},     {9, 16},    {33, 40},
-                                      {257, 272}, {300, 304}, {500, 512}, {513, 0}};
+  const std::pair<int, int> pads[] = {{3, 4},     {5, 8},     {8, 8},     {9, 16},    {33, 40},
+                                      {512, 512}, {257, 272}, {300, 304}, {500, 512}, {513, 0}};
   for (const auto& [tokens, size] : pads) EXPECT_EQ(padded(vllm, tokens), size) << tokens;
   const auto sglang = graph_sizes(settings_of("sglang"));
   const std::pair<int, int> other[] = {{3, 4}, {5, 8}, {9, 12}, {13, 16}, {17, 24}, {117, 120}};

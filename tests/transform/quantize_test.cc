@@ -43,6 +43,16 @@ TEST(Quantize, ProductsOfFewRowsReadFewerBytes) {
   EXPECT_GT(first(compute), 400us);
 }
 
+TEST(Quantize, ProductsOfAStepThatDecodesReadTheirWeights) {
+  Graph graph = parse_graph(
+      "@step execute_context_0(0)_generation_8(8)\n@step execute_context_1(4000)_generation_8(8)\n"
+      "stream: bf16_gemm 500 {step=0}, bf16_gemm 500 {step=1}");
+  const Effect effect = quantized(graph, "to=int4_weights");
+  EXPECT_LT(first(graph), 300us);
+  EXPECT_GT(graph.task(TaskId{1}).duration, 400us);
+  EXPECT_NE(effect.summary.find("1 by arithmetic, 1 by their weights"), std::string::npos);
+}
+
 TEST(Quantize, AppliesToTheShareThatIsWide) {
   const auto asked = [](const char* text, const char* step) {
     return read_transform_text(step)->applies(parse_graph(text));

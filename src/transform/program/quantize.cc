@@ -22,6 +22,7 @@
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
+#include "transform/program/serving_graph.h"
 
 namespace foretrace {
 namespace {
@@ -78,13 +79,14 @@ class Quantize final : public Transform {
     if (there.flops_per_second <= 0)
       throw Error(fmt::format("to: must be a type that {} computes in, got {}", device.name, to_));
     KernelClasses classes(graph);
+    const ServingGraph serving(graph);
     Tally tally;
     tally.factors.resize(graph.task_count(), 0);
     if (!needs_wide_weights(graph)) {
       for (const TaskId id : where_.select(graph)) {
         Task& task = graph.task(id);
         if (is_product(task, classes) && !classes.of(task.name).narrow)
-          tally.factors[index(id)] = change(task, device, there, classes, tally);
+          tally.factors[index(id)] = change(task, {device, there, serving}, classes, tally);
       }
     }
     Effect effect = effect_of(device, there, tally);
@@ -99,6 +101,13 @@ class Quantize final : public Transform {
     std::vector<double>
         factors;     ///< How many times the bytes weights of a task take; 0: as before.
     double off = 0;  ///< Time times its typical error.
+  };
+
+  /// Where products run, and what they reach in the narrow type.
+  struct Place {
+    const DeviceModel& device;
+    const OperationRate& there;
+    const ServingGraph& serving;
   };
 
   const NarrowType& type() const {
@@ -126,18 +135,19 @@ class Quantize final : public Transform {
   }
 
   /// Returns how many times the bytes the weights of the product take.
-  double change(Task& task, const DeviceModel& device, const OperationRate& there,
-                KernelClasses& classes, Tally& tally) const {
+  double change(Task& task, const Place& place, KernelClasses& classes, Tally& tally) const {
+    const auto& [device, there, serving] = place;
     const Arithmetic recorded = arithmetic_of(classes.of(task.name), device);
     const OperationRate now = rate_of(device, OperationKind::product, recorded);
     if (now.flops_per_second <= 0) return 0;
-    const bool by_arithmetic = limited_by_arithmetic(task, now);
+    const bool reads_weights = serving.reads_weights(task, now);
+    const bool by_arithmetic = !reads_weights && limited_by_arithmetic(task, now);
     const double wide = recorded == Arithmetic::half ? 2 : recorded == Arithmetic::fp64 ? 8 : 4;
     const Nanoseconds before = task.duration;
     const double bytes = type().weight_bytes / wide;
     task.duration = time_at(before, now, there, by_arithmetic, bytes);
     ++(by_arithmetic ? tally.by_arithmetic : tally.by_memory);
-    tally.unknown_shape += task.flops <= 0 ? 1 : 0;
+    tally.unknown_shape += task.flops <= 0 && !reads_weights ? 1 : 0;
     tally.slower += task.duration > before ? 1 : 0;
     tally.changed += task.duration != before ? 1 : 0;
     tally.before += before;

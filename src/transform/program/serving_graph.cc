@@ -1,5 +1,6 @@
 #include "transform/program/serving_graph.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/contains.h"
@@ -21,6 +22,13 @@ const ServingStep* ServingGraph::decoding(const Task& task) const {
   const auto number = static_cast<std::size_t>(task.step);
   return task.step >= 0 && number < steps_.size() && decodes_[number] != 0 ? &steps_[number]
                                                                            : nullptr;
+}
+
+bool ServingGraph::reads_weights(const Task& task, const OperationRate& rate) const {
+  const ServingStep* const step = decoding(task);
+  if (step == nullptr || task.flops > 0 || rate.bytes_per_second <= 0) return false;
+  const auto tokens = static_cast<double>(std::max(step->tokens(), step->sequences));
+  return tokens < rate.flops_per_second / rate.bytes_per_second;
 }
 
 bool ServingGraph::is_attention(const Task& task) const {

@@ -23,6 +23,9 @@ class ServingGraph final {
   /// Whether any step is named as one of an engine.
   bool serves() const { return serves_; }
 
+  /// Whether a product of unknown shape is of a step that decodes so few tokens that reading its
+  /// weights, of 2 bytes each, takes longer than the arithmetic.
+  bool reads_weights(const Task& task, const OperationRate& rate) const;
   bool is_attention(const Task& task) const;
   bool runs_experts(const Task& task) const;
   /// Whether the cache of keys and values is in eight bits already.
