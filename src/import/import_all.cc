@@ -233,7 +233,8 @@ class FolderReader {
 
   void take(Trace trace, std::size_t file, std::size_t place) {
     within(path_, [&] {
-      join_captures(trace, options_);
+      std::error_code ignored;
+      join_captures(trace, options_, fs::is_directory(path_, ignored));
       keep_part(trace, options_.part);
     });
     TakenTrace taken{trace.rank, file, place, 0};

@@ -326,19 +326,19 @@ std::vector<CaptureFile> captures_in(const std::string& path, const Trace& trace
   return captures;
 }
 
-void join_captures_in(const std::string& path, Trace& trace, const ImportOptions& options) {
+void join_captures_in(const std::string& path, Trace& trace, const ImportOptions& options,
+                      bool is_of_several) {
   std::vector<CaptureFile> captures = captures_in(path, trace, options);
   if (captures.empty())
     throw TraceError(path + ": must hold a recording of the capture of graphs, but holds none");
-  const auto of_other = [&](const CaptureFile& file) { return file.trace.rank != trace.rank; };
   const std::int32_t other = captures[0].trace.rank;
-  std::erase_if(captures, of_other);
-  if (captures.empty())
-    throw TraceError(
-        fmt::format("{}: must be a capture of rank {}, like the trace, but is of rank "
-                    "{}",
-                    path, trace.rank, other));
-  Join(trace, std::move(captures), path).run();
+  std::erase_if(captures, [&](const CaptureFile& file) { return file.trace.rank != trace.rank; });
+  if (!captures.empty()) return Join(trace, std::move(captures), path).run();
+  const std::string found =
+      fmt::format("{}: must be a capture of rank {}, like the trace, but is of rank {}", path,
+                  trace.rank, other);
+  if (!is_of_several) throw TraceError(found);
+  trace.notes.add(Severity::warning, "traces whose rank has no capture", found);
 }
 
 /// The folder with captures beside a trace; empty if there is none.
@@ -354,19 +354,20 @@ std::string folder_beside(const Trace& trace) {
 
 }  // namespace
 
-void join_captures(Trace& trace, const ImportOptions& options) {
+void join_captures(Trace& trace, const ImportOptions& options, bool is_of_several) {
   const ImportOptions reading{.cache_folder = options.cache_folder,
                               .max_unpacked = options.max_unpacked};
   if (!trace.captured.empty() || is_capture(trace)) return;
   if (!options.capture.empty()) {
+    if (!replays_graphs(trace) && is_of_several) return;
     if (!replays_graphs(trace))
       throw TraceError("must launch graphs, if --capture names their captures, but launches none");
-    return join_captures_in(options.capture, trace, reading);
+    return join_captures_in(options.capture, trace, reading, is_of_several);
   }
   if (!replays_graphs(trace)) return;
   try {
     const std::string folder = folder_beside(trace);
-    if (!folder.empty()) join_captures_in(folder, trace, reading);
+    if (!folder.empty()) join_captures_in(folder, trace, reading, is_of_several);
   } catch (const NoMemoryLeft&) {
     throw;
   } catch (const Error& error) {

@@ -19,8 +19,8 @@ namespace foretrace {
 /// another rank or other sizes, or differ from the trace in graphs, work or order. Otherwise joins
 /// it with those beside it: in `capture_traces` or, with a list of captures, in its own folder. If
 /// they do not fit, only adds a note. Kernels that are joined, and those that are not, are counted
-/// in notes.
-void join_captures(Trace& trace, const ImportOptions& options);
+/// in notes. A trace of several need not have captures of its rank: vLLM captures rank 0 alone.
+void join_captures(Trace& trace, const ImportOptions& options, bool is_of_several = false);
 
 /// Removes recordings of captures that lie beside traces which launch graphs.
 void leave_out_captures(std::vector<Trace>& traces, Notes& notes);

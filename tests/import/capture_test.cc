@@ -198,6 +198,14 @@ TEST_F(Capture, ThatDoesNotFitIsRefused) {
             "its ops has inputs of that size");
 }
 
+TEST_F(Capture, OfOneRankLeavesTheOthersOfAJobUnmatched) {
+  folder_.write("captures/capture.json", capture_of(kLayers, 8, 1));
+  folder_.write("job/rank0.json", replay_of(kLayers, kStep));
+  const auto traces =
+      import_all(folder_.path() + "/job", {.capture = folder_.path() + "/captures"});
+  EXPECT_EQ(traces.at(0).notes.count("traces whose rank has no capture"), 1);
+}
+
 TEST_F(Capture, BesideATraceThatDoesNotFitIsOnlyNoted) {
   folder_.write("capture_traces/capture.json", capture_of(kLayers, 4));
   const Trace trace = import_trace(folder_.write("trace.json", replay_of(kLayers, kStep)));
