@@ -115,6 +115,15 @@ TEST(ServingTransforms, MoreSequencesReadTheSameWeights) {
             "experts: must be given together with top_k, as");
 }
 
+// H100 and H200 differ in the bandwidth of memory alone.
+TEST(ServingTransforms, DecodingIsFasterWhereMemoryIs) {
+  Graph graph = decoding();
+  read_transform_text("faster_device:from=h100-sxm5-80gb,to=h200")->apply(graph, {});
+  EXPECT_LT(time_of(graph, 0), 80us);
+  EXPECT_LT(time_of(graph, 1), 180us);
+  EXPECT_GT(time_of(graph, 3), 850us);
+}
+
 TEST(ServingTransforms, ArithmeticLimitsLargeBatches) {
   Graph graph =
       parse_graph("@step execute_context_0(0)_generation_64(64)\nstream: bf16_gemm 100 {step=0}");

@@ -130,12 +130,12 @@ bool is_trusted_copy(const std::string& path) {
 /// Deletes unfinished copies of killed writers, then the least recently used copies until the total
 /// size is within the limit. Does not touch files with other names.
 void make_room(const std::string& folder) {
-  struct Copy {
+  struct KeptCopy {
     std::int64_t used;
     std::int64_t size;
     std::string path;
   };
-  std::vector<Copy> copies;
+  std::vector<KeptCopy> copies;
   std::int64_t total = 0;
   const std::int64_t now = std::time(nullptr);
   for (const std::string& name : names_in(folder)) {
@@ -154,8 +154,8 @@ void make_room(const std::string& folder) {
     if (is_open) ::chmod(path.c_str(), 0600);
   }
   std::sort(copies.begin(), copies.end(),
-            [](const Copy& a, const Copy& b) { return a.used < b.used; });
-  for (const Copy& copy : copies) {
+            [](const KeptCopy& a, const KeptCopy& b) { return a.used < b.used; });
+  for (const KeptCopy& copy : copies) {
     if (total <= kMostBytes) return;
     ::unlink(copy.path.c_str());
     total -= copy.size;

@@ -6,7 +6,8 @@
 // Kernels that take no longer than a start change as the start does. Copies follow the link.
 //
 // A kernel with known operations that explain less than half of its time is bound by memory,
-// whatever its name says: products with one row, as in decoding, are.
+// whatever its name says: products with one row, as in decoding, are. So are products of unknown
+// shape and attention in steps that an engine names as steps that only decode.
 //
 // Convolutions in FP32 use TF32 tensor cores if only the other device has them, which PyTorch
 // allows cuDNN by default (torch.backends.cudnn.allow_tf32; matrix products need a setting).
@@ -23,6 +24,7 @@
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
+#include "transform/program/serving_graph.h"
 
 namespace foretrace {
 namespace {
@@ -48,7 +50,8 @@ class FasterDevice final : public Transform {
     const DeviceModel from = device_for(graph, context, "from", from_);
     const DeviceModel to = device_for(graph, context, "to", to_);
     KernelClasses classes(graph);
-    Tally tally;
+    const ServingGraph serving(graph);
+    Tally tally{.serving = serving};
     for (const TaskId id : where_.select_some(graph)) {
       Task& task = graph.task(id);
       const Nanoseconds wanted = on_device(task, from, to, classes, tally);
@@ -62,6 +65,7 @@ class FasterDevice final : public Transform {
 
  private:
   struct Tally {
+    const ServingGraph& serving;
     std::size_t compute = 0, memory = 0, start = 0, stay = 0, copies = 0, unknown = 0, peers = 0,
                 tf32 = 0;
     std::size_t changed = 0;
@@ -93,11 +97,14 @@ class FasterDevice final : public Transform {
       ++tally.stay;
       return task.duration;
     }
-    const OperationKind operation = operation_of(kernel, classes.name_of(task));
+    const bool reads_cache = tally.serving.decoding(task) && tally.serving.is_attention(task);
+    const OperationKind operation =
+        reads_cache ? OperationKind::decode : operation_of(kernel, classes.name_of(task));
     const OperationRate now = rate_of(from, operation, arithmetic_of(kernel, from));
     OperationRate there = rate_of(to, operation, arithmetic_of(kernel, to));
-    const bool by_arithmetic =
-        operation != OperationKind::stream && limited_by_arithmetic(task, now);
+    const bool by_arithmetic = operation != OperationKind::stream && !reads_cache &&
+                               !tally.serving.reads_weights(task, now) &&
+                               limited_by_arithmetic(task, now);
     const double tf32 = to.tf32.flops_per_second * tf32_efficiency_;
     if (by_arithmetic && goes_to_tf32(kernel, from, classes.name_of(task)) &&
         tf32 > there.flops_per_second) {
