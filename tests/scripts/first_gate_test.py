@@ -5,6 +5,7 @@ workflow for GitHub run as its runner runs them. A program that replays recordin
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CI = ROOT / "scenarios" / "ci"
+MANUAL = ROOT / "docs" / "ci.md"
 BUILD = pathlib.Path(os.environ["FORETRACE"]).resolve().parent
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -24,6 +26,7 @@ from planted_regressions import new_syncs_in_forward
 
 # Stands in for `foretrace collect -- python train.py`, which needs a GPU.
 TRAIN = "import subprocess\nWAITS = False\nsubprocess.run(['foretrace', 'convert', RECORDINGS[WAITS], 'run.ftrace', '--quiet'], check=True)\n"
+RECORD = "foretrace collect -o run.ftrace --steps 5-15 -- python train.py"
 COMMENTS = "#!/bin/sh\ncase \"$*\" in *--paginate*) echo \"$KNOWN\" ;; *) echo \"$*\" >> \"$POSTED\" ;; esac\n"
 
 
@@ -51,7 +54,7 @@ class FirstGate(unittest.TestCase):
         subprocess.run(["tar", "-czf", self.release, "-C", parts, "foretrace/bin"], check=True)
 
     def do(self, command):
-        status, printed = shell(command, self.repository, CI=str(CI), RELEASE=str(self.release), GIT_CONFIG_GLOBAL="/dev/null", GIT_AUTHOR_NAME="a",
+        status, printed = shell(command, self.repository, CI=str(CI), GIT_CONFIG_GLOBAL="/dev/null", GIT_AUTHOR_NAME="a",
                                 GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b")
         self.assertEqual(status, 0, f"{command}\n{printed}")
 
@@ -73,7 +76,7 @@ class FirstGate(unittest.TestCase):
                 steps = [one for one in action["runs"]["steps"] if "run" in one and "if" not in one]
             for one in steps:
                 filled = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value) for name, value in one.get("env", {}).items()}
-                command = one["run"].replace("foretrace collect -o run.ftrace --steps 5-15 -- python train.py", f"{sys.executable} train.py")
+                command = one["run"].replace(RECORD, f"{sys.executable} train.py")
                 code, said = shell(command, self.repository, **filled, GITHUB_ACTION_PATH=str(folder), GITHUB_PATH=str(path), GITHUB_ACTIONS="true",
                                    GITHUB_OUTPUT=str(self.home / "output"), GITHUB_STEP_SUMMARY=str(self.home / "summary"),
                                    GITHUB_WORKSPACE=str(self.repository), PATH=":".join([*path.read_text().split(), os.environ["PATH"]]))
@@ -83,16 +86,12 @@ class FirstGate(unittest.TestCase):
     def test_a_pull_request_becomes_red_where_the_line_is(self):
         self.repository.mkdir()
         (self.repository / "train.py").write_text(self.train)
-        for command in ("git init -q -b main .",
-                        "mkdir -p ci .github/workflows .github/actions",
-                        "cp $RELEASE ci/foretrace.tar.gz",
-                        "cp $CI/github-workflow.yml .github/workflows/foretrace.yml",
-                        "cp -r $CI/action .github/actions/foretrace && cp -r $CI/setup .github/actions/foretrace-setup",
-                        "sh $CI/setup/install.sh ci/foretrace.tar.gz '' .foretrace && echo .foretrace >> .gitignore && echo 'run.ftrace' >> .gitignore",
-                        f"PATH=$PWD/.foretrace/bin:$PATH {sys.executable} train.py",
-                        ".foretrace/bin/foretrace check run.ftrace --baseline ci/baseline.json --bless",
-                        "git add -A && git commit -qm 'a gate'"):
-            self.do(command)
+        shutil.copy(self.release, self.repository / "foretrace-0.0.0-linux-none.tar.gz")
+        self.do("git init -q -b main . && git add train.py && git commit -qm 'a training'")
+        commands = re.findall(r"^    \$ (.*)$", MANUAL.read_text().partition("## From an empty repository")[2].partition("\n## ")[0], re.MULTILINE)
+        self.assertGreater(len(commands), 5)
+        for command in commands:
+            self.do(command.replace(f".foretrace/bin/{RECORD}", f"PATH=$PWD/.foretrace/bin:$PATH {sys.executable} train.py"))
         self.assertLess((self.repository / "ci" / "baseline.json").stat().st_size, 200_000)
         status, printed = self.pull_request()
         self.assertEqual(status, 0, printed)
