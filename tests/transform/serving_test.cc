@@ -124,6 +124,21 @@ TEST(ServingTransforms, DecodingIsFasterWhereMemoryIs) {
   EXPECT_GT(time_of(graph, 3), 850us);
 }
 
+TEST(ServingTransforms, GpusShareEachLayerOfAStep) {
+  const std::string step = "tensor_parallel:gpus=2,bandwidth=100GB/s,latency=0ns";
+  Graph graph = decoding();
+  EXPECT_EQ(refusal_of([&] { read_transform_text(step)->apply(graph, {}); }).substr(0, 26),
+            "token_bytes: must be given");
+  const Effect effect = read_transform_text(step + ",token_bytes=1000kB")->apply(graph, {});
+  EXPECT_EQ(time_of(graph, 0), 100us);  // The shortest kernel.
+  EXPECT_EQ(time_of(graph, 1), 155'500ns);
+  EXPECT_EQ(time_of(graph, 3), 500us);
+  // A ring of two sends as many bytes as it sums: two times 64 MB, and 4,008 MB.
+  EXPECT_EQ(graph.task(graph.next(TaskId{1})).duration, 2 * 640us);
+  EXPECT_EQ(graph.task(graph.next(TaskId{4})).duration, 2 * 40080us);
+  EXPECT_FALSE(effect.doubts.empty());
+}
+
 TEST(ServingTransforms, ArithmeticLimitsLargeBatches) {
   Graph graph =
       parse_graph("@step execute_context_0(0)_generation_64(64)\nstream: bf16_gemm 100 {step=0}");

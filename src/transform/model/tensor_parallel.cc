@@ -11,10 +11,12 @@
 // Ignored: that smaller products use a device less well, beyond what BatchWork models, and that
 // collectives can overlap with products.
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <string>
 #include <vector>
 
+#include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
@@ -25,6 +27,7 @@
 #include "transform/model/tensor_scheme.h"
 #include "transform/parallel/communicator.h"
 #include "transform/parallel/gradients.h"
+#include "transform/program/serving_graph.h"
 
 namespace foretrace {
 namespace {
@@ -53,6 +56,9 @@ class TensorParallel final : public Transform {
     fields.bytes(
         "weight_bytes", weights_,
         "Weights of a block, 12 x hidden size squared x bytes of an element; 1d sends none");
+    fields.bytes("token_bytes", token_,
+                 "For steps of an engine that serves: output of a block for a token, hidden size x "
+                 "bytes of an element");
     fields.integer("heads", heads_, "Attention heads, which the GPUs must divide; 0: not known", 0,
                    100'000);
   }
@@ -61,6 +67,8 @@ class TensorParallel final : public Transform {
 
   Effect apply(Graph& graph, const Context& context) const override {
     refuse_communication(graph);
+    if (const ServingGraph serving(graph); serving.serves())
+      return apply_to_serving(graph, serving, context);
     check_sizes();
     const TensorScheme scheme(scheme_, gpus_, depth_);
     DividedModel model(graph, blocks_);
@@ -113,6 +121,73 @@ class TensorParallel final : public Transform {
       throw Error(fmt::format("gpus: must divide the {} heads, got {}", heads_, gpus_));
   }
 
+  /// Steps of an engine have no passes: a layer is a kernel of attention and what follows it.
+  Effect apply_to_serving(Graph& graph, const ServingGraph& serving, const Context& context) const {
+    if (scheme_ != "1d" || sequence_parallel_)
+      throw Error("scheme: engines that serve models share layers as 1d does");
+    if (token_ == Bytes{})
+      throw Error(
+          "token_bytes: must be given (hidden size x bytes of an element), because names of "
+          "steps tell tokens but no sizes");
+    if (heads_ > 0 && heads_ % gpus_ != 0)
+      throw Error(fmt::format("gpus: must divide the {} heads, got {}", heads_, gpus_));
+    Communicator network(network_, gpus_, context.gpus_per_worker);
+    KernelClasses classes(graph);
+    const Nanoseconds floor = shortest_kernel(graph);
+    Effect effect;
+    Nanoseconds exchanged{0};
+    std::size_t layers = 0;
+    const std::size_t recorded = graph.task_count();
+    for (std::uint32_t i = 0; i < recorded; ++i) {
+      const TaskId id{i};
+      const Task now = graph.task(id);
+      const ServingStep* const step = serving.step_of(now);
+      if (graph.removed(id) || step == nullptr || now.kind != TaskKind::kernel) continue;
+      const bool is_attention = serving.is_attention(now);
+      if (is_attention || serving.runs_experts(now) ||
+          classes.of(now.name).bound == Boundness::compute) {
+        graph.task(id).duration =
+            floor + scaled(now.duration - floor, 1. / static_cast<double>(gpus_));
+        ++effect.changed;
+      }
+      if (!is_attention) continue;
+      const std::int64_t tokens = std::max(step->tokens(), step->sequences + step->prompts);
+      const Bytes bytes = scaled(token_, static_cast<double>(tokens));
+      Task sum{.duration = kReduced * network.time(Operation::all_reduce, bytes),
+               .bytes = bytes,
+               .step = now.step,
+               .phase = now.phase};
+      sum.kind = TaskKind::collective;
+      sum.name = graph.names().intern("all-reduces of a layer");
+      graph.insert_behind(id, sum);
+      exchanged += sum.duration;
+      ++layers, ++effect.changed;
+    }
+    if (layers == 0) throw Error("no step has a kernel known as attention, which every layer has");
+    effect.summary = fmt::format("{} GPUs share each layer, for {} of all-reduces behind {}", gpus_,
+                                 to_text(exchanged), counted(layers, "kernel") + " of attention");
+    effect.figures = {{"transfers", exchanged}};
+    effect.assumptions = network.assumed();
+    effect.assumptions.emplace_back(
+        "products, experts and attention take their part of the time, but not less than the "
+        "shortest kernel; each kernel of attention is a layer with two all-reduces, which nothing "
+        "overlaps; keys and values have at least as many heads as GPUs share them");
+    effect.doubts.emplace_back(
+        "engines sum short messages by kernels of their own, which the network's model does not "
+        "know");
+    return effect;
+  }
+
+  static Nanoseconds shortest_kernel(const Graph& graph) {
+    Nanoseconds least = Nanoseconds::max();
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      const Task& task = graph.task(TaskId{i});
+      if (task.kind == TaskKind::kernel && task.duration > 0ns && !graph.removed(TaskId{i}))
+        least = std::min(least, task.duration);
+    }
+    return least;
+  }
+
   Nanoseconds time_of(const SchemeTransfer& transfer, Communicators& networks) const {
     if (transfer.ranks <= 1) return 0ns;
     Communicator& network = networks.among(transfer.ranks, transfer.stride);
@@ -144,7 +219,7 @@ class TensorParallel final : public Transform {
   std::string scheme_ = "1d";
   bool sequence_parallel_ = false;
   NetworkSettings network_;
-  Bytes activation_{}, weights_{};
+  Bytes activation_{}, weights_{}, token_{};
 };
 
 }  // namespace
@@ -152,8 +227,9 @@ class TensorParallel final : public Transform {
 TransformEntry tensor_parallel_entry() {
   return {.make = create<TensorParallel>,
           .assumes =
-              "Several GPUs share the matrix products of every block. Products take their part of "
-              "the time; work between them stays whole in 1d, unless sequence_parallel divides it, "
+              "Several GPUs share the matrix products of every block; in steps of an engine that "
+              "serves, each kernel of attention stands for one. Products take their part of the "
+              "time; work between them stays whole in 1d, unless sequence_parallel divides it, "
               "and is divided in the other schemes. After each block of each pass come the "
               "collectives of the scheme (two all-reduces of the activations in 1d), as the "
               "network's model prices them; the next block waits for them. Parameters, gradients "

@@ -13,15 +13,18 @@ ServingGraph::ServingGraph(const Graph& graph) : graph_(graph) {
   for (const Step& step : graph.steps()) {
     const auto named = serving_step(step.name);
     serves_ = serves_ || named.has_value();
-    decodes_.push_back(named && named->prompts == 0 && named->sequences > 0 ? 1 : 0);
-    steps_.push_back(named.value_or(ServingStep{}));
+    steps_.push_back(named);
   }
 }
 
-const ServingStep* ServingGraph::decoding(const Task& task) const {
+const ServingStep* ServingGraph::step_of(const Task& task) const {
   const auto number = static_cast<std::size_t>(task.step);
-  return task.step >= 0 && number < steps_.size() && decodes_[number] != 0 ? &steps_[number]
-                                                                           : nullptr;
+  return task.step >= 0 && number < steps_.size() && steps_[number] ? &*steps_[number] : nullptr;
+}
+
+const ServingStep* ServingGraph::decoding(const Task& task) const {
+  const ServingStep* const step = step_of(task);
+  return step != nullptr && step->prompts == 0 && step->sequences > 0 ? step : nullptr;
 }
 
 bool ServingGraph::reads_weights(const Task& task, const OperationRate& rate) const {

@@ -4,6 +4,7 @@
 // decodes reads all weights and the keys and values of each sequence once.
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,8 @@ class ServingGraph final {
  public:
   explicit ServingGraph(const Graph& graph);
 
+  /// The step of a task if an engine named it; nullptr for other tasks.
+  const ServingStep* step_of(const Task& task) const;
   /// The step of a task if it only decodes; nullptr for other tasks.
   const ServingStep* decoding(const Task& task) const;
   /// Whether any step is named as one of an engine.
@@ -38,8 +41,7 @@ class ServingGraph final {
 
  private:
   const Graph& graph_;
-  std::vector<ServingStep> steps_;  ///< By number of the step.
-  std::vector<char> decodes_;
+  std::vector<std::optional<ServingStep>> steps_;  ///< By number of the step.
   bool serves_ = false;
 };
 
