@@ -10,6 +10,7 @@
 
 #include "base/contains.h"
 #include "base/statistics.h"
+#include "foretrace/error.h"
 #include "foretrace/machine.h"
 #include "trace/serving/serving_step.h"
 
@@ -229,6 +230,46 @@ ServingSteps serving_steps_of(const Trace& trace) {
                            [](const ServingKind& kind) { return kind.time * kind.steps; });
   found.law = law_of(steps);
   return found;
+}
+
+std::vector<StepRow> table_of_steps(const Trace& trace) {
+  using Key = std::pair<std::int64_t, std::int64_t>;
+  const auto rounded = [](std::int64_t value) {
+    std::int64_t unit = 1;
+    while (value / unit >= 16) unit *= 2;
+    return std::max<std::int64_t>(1, value / unit * unit);
+  };
+  const std::vector<TimedStep> steps = StepTimer(trace).run();
+  std::map<Key, std::vector<Nanoseconds>> decoding;
+  std::map<std::int64_t, std::vector<Nanoseconds>> by_sequences, prompts;
+  for (const TimedStep& timed : steps) {
+    const ServingStep& step = timed.step;
+    if (timed.next < 0 || step.prompts != 0 || step.sequences < 1) continue;
+    const std::int64_t context = step.context > 0 ? step.context / step.sequences : 1;
+    decoding[{step.sequences, rounded(context)}].push_back(timed.time());
+    by_sequences[step.sequences].push_back(timed.time());
+  }
+  const auto decoding_of = [&](std::int64_t sequences) {
+    if (sequences < 1 || by_sequences.empty()) return 0ns;
+    auto near = by_sequences.lower_bound(sequences);
+    if (near == by_sequences.end()) --near;
+    return lower_quantile(near->second, 50);
+  };
+  for (const TimedStep& timed : steps) {
+    if (timed.next < 0 || timed.step.prompt_tokens < 1) continue;
+    const Nanoseconds time = timed.time() - decoding_of(timed.step.sequences);
+    if (time > 0ns) prompts[timed.step.prompt_tokens].push_back(time);
+  }
+  if (decoding.empty() || prompts.empty())
+    throw Error(
+        "must have steps of an engine that only decode, and some that compute prompts, to make a "
+        "table of steps");
+  std::vector<StepRow> rows;
+  for (auto& [key, times] : decoding)
+    rows.push_back({true, key.first, key.second, lower_quantile(times, 50)});
+  for (auto& [tokens, times] : prompts)
+    rows.push_back({false, 1, tokens, lower_quantile(times, 50)});
+  return rows;
 }
 
 std::vector<KindChange> changes_of_kinds(const ServingSteps& before, const ServingSteps& after) {

@@ -93,6 +93,25 @@ TEST(ServingSteps, AreComparedKindByKind) {
   EXPECT_EQ(changes[2].steps_before, 0);
 }
 
+TEST(ServingSteps, MakeATableForServe) {
+  ServingRecording recording;
+  for (int i = 0; i < 3; ++i) recording.step(decode(64), 300, 100);
+  recording.step("execute_context_1(500)_generation_60(60)", 1000, 3000);
+  recording.step("execute_600_context_0(sq0sk0sqsq0sqsk0)_generation_8(sq8sk8000sqsq8sqsk8000)",
+                 100, 50);
+  recording.step(decode(64), 300, 100);
+  const std::vector<StepRow> rows = table_of_steps(recording.trace());
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].batch, 8);
+  EXPECT_EQ(rows[0].context, 960);  // Rounded down, by less than an eighth.
+  EXPECT_EQ(rows[0].time, 150ns);
+  EXPECT_EQ(rows[1].batch, 64);
+  EXPECT_EQ(rows[1].time, 400ns);
+  EXPECT_FALSE(rows[2].decodes);
+  EXPECT_EQ(rows[2].context, 500);
+  EXPECT_EQ(rows[2].time, 3600ns);  // Less a step that decodes about as many.
+}
+
 TEST(ServingSteps, AreNoneInOtherRecordings) {
   ServingRecording recording;
   recording.step("ProfilerStep#1", 10, 10);

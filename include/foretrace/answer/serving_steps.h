@@ -51,6 +51,19 @@ struct ServingSteps {
 /// No kinds if the recording names no steps of an engine.
 ServingSteps serving_steps_of(const Trace& trace);
 
+/// A row of the table of steps that `serve --table` reads. Of prompts: `batch` is 1, and `context`
+/// their tokens.
+struct StepRow {
+  bool decodes = false;
+  std::int64_t batch = 0, context = 0;
+  Nanoseconds time{};  ///< Median of such steps.
+};
+
+/// Steps that only decode by sequences and, in steps of an eighth, by context; prompts by tokens,
+/// less the time of decoding as many sequences as the step has. Throws Error if one of the two is
+/// missing.
+std::vector<StepRow> table_of_steps(const Trace& trace);
+
 /// A kind of step before and after a change.
 struct KindChange {
   std::string name;

@@ -3,6 +3,7 @@
 #include "foretrace/ask/examine.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
+#include "report/trace/serving_kinds.h"
 
 namespace foretrace {
 namespace {
@@ -31,6 +32,11 @@ nlohmann::json to_json(const Examined& examined) {
   nlohmann::json all = nlohmann::json::array();
   for (const ExaminedTrace& one : recordings) all.push_back(described(one));
   return all;
+}
+
+/// Prints the table of serving steps of the first rank, which stands for the others.
+void write_csv(const Examined& examined, std::ostream& out) {
+  write_steps_csv(examined.recordings[0].trace, out);
 }
 
 class Info final : public Question {

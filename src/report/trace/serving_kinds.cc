@@ -57,6 +57,13 @@ void say_serving_steps(const Trace& trace, Document& document) {
     document.say(counted(found.without_work, "step") + " without work on the device");
 }
 
+void write_steps_csv(const Trace& trace, std::ostream& out) {
+  out << "kind,batch,context,time_us\n";
+  for (const StepRow& row : table_of_steps(trace))
+    out << fmt::format("{},{},{},{}\n", row.decodes ? "decode" : "prefill", row.batch, row.context,
+                       to_fixed(static_cast<double>(row.time.count()) * 1e-3, 3));
+}
+
 void add_serving_steps(const Trace& trace, nlohmann::json& object) {
   const ServingSteps found = serving_steps_of(trace);
   if (found.kinds.empty()) return;

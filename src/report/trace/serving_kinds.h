@@ -1,5 +1,6 @@
 #pragma once
 
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 
 #include "foretrace/trace.h"
@@ -10,6 +11,8 @@ class Document;
 
 /// The steps of an engine that serves a model, by kind. Both do nothing for other recordings.
 void say_serving_steps(const Trace& trace, Document& document);
+/// The table of steps that `serve --table` reads. Throws Error if the recording does not hold one.
+void write_steps_csv(const Trace& trace, std::ostream& out);
 void add_serving_steps(const Trace& trace, nlohmann::json& object);
 
 }  // namespace foretrace
