@@ -159,7 +159,8 @@ TEST(Mcp, AnswersInJsonAreStructured) {
   EXPECT_EQ(structured["schema"], "foretrace.prediction/1");
   EXPECT_EQ(structured, Json::parse(text_of(answers[0])));
   EXPECT_EQ(answers[1]["result"]["structuredContent"]["answers"].size(), 1U);
-  EXPECT_EQ(text_of(answers[2]), "form: must be one of text, brief, markdown, json, csv, got \"jsn\"");
+  EXPECT_EQ(text_of(answers[2]),
+            "form: must be one of text, brief, markdown, json, csv, got \"jsn\"");
 }
 
 TEST(Mcp, TakesNoTextForAnOption) {
