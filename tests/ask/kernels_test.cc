@@ -65,6 +65,26 @@ TEST_F(KernelTimes, AreComparedWithAnotherDevice) {
   EXPECT_THROW(measured("h1000"), Error);
 }
 
+TEST_F(KernelTimes, ThatAreFasterThanTheDeviceAreNotKnown) {
+  // 2.147 GFLOP in 25 us are 86 TFLOP/s, more than a T4 does.
+  const KernelReport report = measured("t4");
+  EXPECT_EQ(report.impossible, 1);
+  EXPECT_EQ(report.known, std::chrono::microseconds(0));
+  EXPECT_EQ(report.of_roofline, 0);
+}
+
+TEST(Kernels, WhoseNamesDoNotSayTheirArithmeticHaveNoPeak) {
+  const Folder folder;
+  folder.write(
+      "job.json",
+      R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB"}], "traceEvents": [)" +
+          events("aten::mm", "[[1024, 512], [512, 2048]]", "triton_mm_0", 100, 20) + "]}");
+  const KernelReport report = measure_kernels(folder / "job.json", "");
+  EXPECT_EQ(report.rows[0].arithmetic, "-");
+  EXPECT_EQ(report.rows[0].of_roofline, 0);
+  EXPECT_GT(report.rows[0].flops, 0);
+}
+
 TEST(Kernels, ARecordingWithoutThemIsRefused) {
   const Folder folder;
   folder.write("cpu.json",

@@ -127,7 +127,7 @@ MISTAKES = [
     Case("predict", "{a}", "--format", named(3)), Case("predict", "{a}", "--machine", named(3)), Case("predict", "{a}", "--" + named(3)),
     Case("predict", "{a}", named(3)), Case(named(2)), Case("help", named(2)), Case("list", named(2)), Case("list", "machines", named(2).replace("\0", "")), Case("list", "machines", "{broken}"), Case("completion", named(2)),
     Case("schema", named(2)), Case("predict", "--scenario", "{broken}", "{a}"), Case("predict", "--scenario", "{unknown}", "{a}"),
-    Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
+    Case("info", "{a}", "--format", "csv"), Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
     Case("check", "{a}", "--baseline", "{folder}/no" + hostile.file_name(named(3))), Case("check", "{a}", "--baseline", "{out}.json", "--max", named(3)),
     Case("info", "{a}", "-o", "{folder}/no" + hostile.file_name(named(3)) + "/x"), Case("predict", "{a}", "--ledger", "{broken}"),
     Case("validate", "--pairs", "{broken}"), Case("memory", "replay", "{broken}"), Case("sweep", "{broken}"), Case("sweep", "merge", "{broken}", "-o", "{out}.m.csv"), Case("predict", "{a}", "--allocator", named(2)),
@@ -272,7 +272,7 @@ class Names(unittest.TestCase):
             for name in re.findall(r"^  (\w+)", inner[1], re.M) if inner else ():
                 self.assertTrue(any(case.arguments[:2] == (command, name) for case in ANSWERS), f"{command} {name}")
             for options in re.findall(r"--format ([a-z|]+\|[a-z|]+)", text):
-                cases = {" ".join(case.arguments) for case in ANSWERS if case.arguments[0] == command}
+                cases = {" ".join(case.arguments) for case in ANSWERS + MISTAKES if case.arguments[0] == command}
                 for form in options.split("|"):
                     self.assertTrue(any(f"--format {form}" in case for case in cases), f"{command} --format {form}")
 

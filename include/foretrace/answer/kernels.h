@@ -42,8 +42,9 @@ struct KernelReport {
   std::int64_t ranks = 1;
   bool has_steps = false;       ///< Otherwise figures are those of the whole recording.
   Nanoseconds all{0};           ///< Time of all kernels in a step.
-  Nanoseconds known{0};         ///< Of those whose arithmetic is known.
+  Nanoseconds known{0};         ///< Of those that are compared with the roofline.
   double of_roofline = 0;       ///< Of all those together.
+  std::int64_t impossible = 0;  ///< Rows faster than the roofline, which count as not known.
   std::vector<KernelRow> rows;  ///< Most time lost to the roofline first, then longest first.
 };
 

@@ -18,6 +18,7 @@
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
+#include "trace/serving/serving_step.h"
 
 namespace foretrace {
 namespace {
@@ -27,6 +28,13 @@ struct TraceFacts {
   const Census& census;
   bool has_all_ranks = false;
 };
+
+/// Whether an engine that serves a model has named its steps.
+bool names_serving_steps(const Trace& trace) {
+  return std::ranges::any_of(trace.hosts, [&](const HostRecord& one) {
+    return one.kind == HostKind::annotation && serving_step(trace.names[one.name]).has_value();
+  });
+}
 
 using OptionalFinding = std::optional<Finding>;
 
@@ -116,7 +124,7 @@ OptionalFinding no_device_records(const TraceFacts& facts) {
 }
 
 OptionalFinding no_steps(const TraceFacts& facts) {
-  if (!facts.census.steps_ns.empty()) return {};
+  if (!facts.census.steps_ns.empty() || names_serving_steps(facts.trace)) return {};
   return warning(
       "no step markers", "steps are found by repetition, or the whole recording counts as one",
       fix_for(facts,

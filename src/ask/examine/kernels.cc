@@ -17,18 +17,24 @@
 namespace foretrace {
 namespace {
 
-/// The arithmetic of a kernel, by its name, and the bytes of its values.
+/// The arithmetic of a kernel, by its name, and the bytes of its values. Has no name if that of the
+/// kernel does not say, as with those that Triton compiles.
 struct KernelArithmetic {
   Arithmetic kind = Arithmetic::fp32;
-  std::string_view name = "fp32";
+  std::string_view name = "-";
   double value_bytes = 4;
+  bool is_known() const { return name != "-"; }
 };
 
-KernelArithmetic arithmetic_of(const KernelClass& kernel) {
+KernelArithmetic arithmetic_of(std::string_view name) {
+  const KernelClass kernel = classify_kernel(name);
   if (kernel.double_precision) return {Arithmetic::fp64, "fp64", 8};
   if (kernel.narrow) return {Arithmetic::fp8, "8 bits", 1};
   if (kernel.half_precision) return {Arithmetic::half, "16 bits", 2};
   if (kernel.tensor_cores) return {Arithmetic::tf32, "tf32", 4};
+  for (const std::string_view word : {"float", "f32", "fp32", "sgemm", "scudnn"}) {
+    if (name.find(word) != name.npos) return {Arithmetic::fp32, "fp32", 4};
+  }
   return {};
 }
 
@@ -52,9 +58,9 @@ double values_in_shapes(std::string_view text) {
 
 /// Sets what the device's peaks say about a row.
 void compare_with_peaks(const DeviceModel& device, KernelRow& row) {
-  const KernelArithmetic arithmetic = arithmetic_of(classify_kernel(row.kernel));
+  const KernelArithmetic arithmetic = arithmetic_of(row.kernel);
   row.arithmetic = arithmetic.name;
-  if (row.flops <= 0 || row.each.count() <= 0) return;
+  if (row.flops <= 0 || row.each.count() <= 0 || !arithmetic.is_known()) return;
   row.peak_flops = peak_of(device, arithmetic.kind).flops_per_second;
   if (row.peak_flops <= 0 || device.memory_bandwidth.bytes_per_second <= 0) return;
   const double read = values_in_shapes(row.shapes) * arithmetic.value_bytes;
@@ -131,7 +137,8 @@ KernelReport measure_kernels(const std::string& path, const std::string& machine
   for (KernelRow& row : report.rows) {
     report.all += row.time;
     compare_with_peaks(device ? *device : DeviceModel{}, row);
-    if (row.of_roofline <= 0) continue;
+    if (row.of_roofline > 1) ++report.impossible;
+    if (row.of_roofline <= 0 || row.of_roofline > 1) continue;
     report.known += row.time;
     least += row.of_roofline * static_cast<double>(row.time.count());
   }

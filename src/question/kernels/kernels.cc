@@ -30,9 +30,15 @@ std::string headline(const KernelReport& report) {
     text += fmt::format(" of rank {}, the slowest of {}", report.rank, report.ranks);
   if (report.device.empty())
     return text + "; the device is not known, so --machine has to name it for a comparison";
+  if (report.impossible > 0)
+    text += fmt::format(
+        "; {} faster than {} allows, so their shapes or arithmetic are not what the recording says",
+        report.impossible == 1 ? "one row is" : std::to_string(report.impossible) + " rows are",
+        report.device);
   if (report.known.count() == 0)
-    return text +
-           "; the arithmetic of none is known: record with record_shapes=True, or collect --ops";
+    return text + (report.impossible > 0 ? ""
+                                         : "; the arithmetic of none is known: record with "
+                                           "record_shapes=True, or collect --ops");
   return text + fmt::format(
                     "; products and convolutions with known shapes take {} of that and reach {} of "
                     "what {} allows",
