@@ -54,10 +54,11 @@ void write_markdown(const Document& document, std::ostream& out) {
     for (const Document::Block& block : section.blocks) {
       if (!document.is_heading(block)) std::visit(MarkdownWriter(text), block);
     }
-    if (text.view().empty()) continue;
+    const std::string content = text.str();
+    if (content.empty()) continue;
     if (!section.heading.empty())
       out << "#### " << markdown_text(capitalized_title(section.heading)) << "\n\n";
-    out << text.view();
+    out << content;
   }
 }
 

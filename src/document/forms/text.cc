@@ -51,13 +51,14 @@ void write_text(const Document& document, std::ostream& out) {
     std::ostringstream text;
     for (const Document::Block& block : section.blocks)
       std::visit(TextWriter(document, section.indent, text), block);
-    if (text.view().empty()) continue;
+    const std::string content = text.str();
+    if (content.empty()) continue;
     if (!is_first) out << '\n';
     is_first = false;
     if (section.where != Document::Heading::not_in_text && !section.heading.empty())
       out << shown(section.heading)
           << (section.where == Document::Heading::titled_apart ? "\n\n" : "\n");
-    out << text.view();
+    out << content;
   }
 }
 
