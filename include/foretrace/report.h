@@ -1,7 +1,7 @@
 #pragma once
 
-// Facts of recordings as JSON, pages with drawings, and forms for build servers. What else an
-// answer says, document_of() and to_json(), belongs to its own header in answer/.
+// Facts of recordings as JSON, pages with drawings, and forms for build servers. The rest
+// of an answer, document_of() and to_json(), belongs to its own header in answer/.
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a person reads of an answer, in the order in which it is read. An answer says once what it
+// A document is what a person reads of an answer, in this order. An answer says once what it
 // says; each form in documents.def writes all of it in its own way:
 //
 //     head         sentences; the first is what the page is called

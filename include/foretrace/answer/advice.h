@@ -211,7 +211,7 @@ struct Advice {
 };
 
 class Document;
-/// What a person reads of it: everything, or one screen of 24 lines and 100 columns with the
+/// For people, in every form: everything, or one screen of 24 lines and 100 columns with the
 /// answers, the best suggestions and ceilings.
 Document document_of(const Advice& advice, bool is_whole);
 /// The object with schema "foretrace.advice/1".

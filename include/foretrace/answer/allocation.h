@@ -49,7 +49,7 @@ struct AllocationReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const AllocationReport& report);
 /// The object with schema "foretrace.allocation/1".
 nlohmann::json to_json(const AllocationReport& report);

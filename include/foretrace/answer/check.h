@@ -108,7 +108,7 @@ std::string left_sentence(const CheckReport& report);
 std::string check_headline(const CheckReport& report);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const CheckReport& report);
 /// The object with schema "foretrace.check/1".
 nlohmann::json to_json(const CheckReport& report);

@@ -64,7 +64,7 @@ struct CollectiveReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const CollectiveReport& report);
 /// The object with schema "foretrace.collective/1".
 nlohmann::json to_json(const CollectiveReport& report);

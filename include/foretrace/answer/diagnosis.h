@@ -32,7 +32,7 @@ struct Diagnosis {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const std::vector<Diagnosis>& ranks);
 /// The object with schema "foretrace.doctor/1".
 nlohmann::json to_json(const std::vector<Diagnosis>& ranks);

@@ -134,7 +134,7 @@ const Diff& decisive_rank(const DiffReport& report);
 std::string diff_verdict(const Diff& diff);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const DiffReport& report);
 /// The object with schema "foretrace.diff/1".
 nlohmann::json to_json(const DiffReport& report);

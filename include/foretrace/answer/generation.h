@@ -89,7 +89,7 @@ GeneratedScore score_of(const std::vector<GeneratedRow>& rows,
                         const std::vector<std::pair<std::string, double>>& groups);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const GenerationReport& report);
 /// The object with schema "foretrace.generation/1".
 nlohmann::json to_json(const GenerationReport& report);

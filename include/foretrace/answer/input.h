@@ -48,7 +48,7 @@ struct InputReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const InputReport& report);
 /// The object with schema "foretrace.input/1".
 nlohmann::json to_json(const InputReport& report);

@@ -276,7 +276,7 @@ MemoryMoment moment_of(const Graph& graph, const Timeline& timeline, std::uint32
 bool fits(const MemoryReport& report);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const MemoryReport& report);
 /// The object with schema "foretrace.memory/1".
 nlohmann::json to_json(const MemoryReport& report);

@@ -53,7 +53,7 @@ struct PairsReport {
 void sum_up(PairsReport& report);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const PairsReport& report);
 /// The object with schema "foretrace.pair_validation/1".
 nlohmann::json to_json(const PairsReport& report);

@@ -41,7 +41,7 @@ struct PipelineReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const PipelineReport& report);
 /// The object with schema "foretrace.pipeline/1".
 nlohmann::json to_json(const PipelineReport& report);

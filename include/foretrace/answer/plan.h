@@ -81,7 +81,7 @@ struct PlanReport {
 bool is_reproduced(const GeneratedRow& row);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const PlanReport& report);
 /// The object with schema "foretrace.plan/1".
 nlohmann::json to_json(const PlanReport& report);

@@ -172,7 +172,7 @@ struct Prediction : RecordedRun {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const Prediction& prediction);
 /// The object of "Contracts" in docs/design.md, with schema "foretrace.prediction/1".
 nlohmann::json to_json(const Prediction& prediction);

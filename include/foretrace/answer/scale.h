@@ -45,7 +45,7 @@ struct ScaleReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const ScaleReport& report);
 /// The object with schema "foretrace.scale/1".
 nlohmann::json to_json(const ScaleReport& report);

@@ -76,7 +76,7 @@ struct ServingReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const ServingReport& report);
 /// The object with schema "foretrace.serving/1".
 nlohmann::json to_json(const ServingReport& report);

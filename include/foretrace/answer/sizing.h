@@ -62,7 +62,7 @@ struct SizingReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const SizingReport& report);
 /// The object with schema "foretrace.sizing/1".
 nlohmann::json to_json(const SizingReport& report);

@@ -149,12 +149,12 @@ struct SweepSummary {
 SweepSummary summarize(const SweepReport& report);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const SweepReport& report);
 /// The object with schema "foretrace.sweep_summary/1".
 nlohmann::json to_json(const SweepReport& report);
 
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const Curve& curve);
 /// The object with schema "foretrace.curve/1".
 nlohmann::json to_json(const Curve& curve);

@@ -30,7 +30,7 @@ struct SystemReport {
 };
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const SystemReport& report);
 /// The object with schema "foretrace.system/1".
 nlohmann::json to_json(const SystemReport& report);

@@ -77,7 +77,7 @@ nlohmann::json to_json(const Validation& validation);
 nlohmann::json to_json(const ValidatedRank& rank);
 nlohmann::json to_json(const std::vector<ValidatedRank>& ranks);
 class Document;
-/// What a person reads: a row for each rank, and how many left-out steps lie inside their interval.
+/// For people: a row for each rank, and how many left-out steps lie inside their interval.
 Document document_of(const std::vector<ValidatedRank>& ranks);
 
 }  // namespace foretrace

@@ -56,7 +56,7 @@ std::string_view to_string(Agreement agreement);
 std::string verify_verdict(const Verification& verification);
 
 class Document;
-/// What a person reads of it.
+/// For people, in every form.
 Document document_of(const Verification& verification);
 /// The object with schema "foretrace.verification/1".
 nlohmann::json to_json(const Verification& verification);

@@ -91,10 +91,11 @@ void write_csv(const DiffReport& report, std::ostream& out) {
 Document document_of(const DiffReport& report) {
   using enum Document::Heading;
   const Diff& diff = decisive_rank(report);
-  Document document("Difference", rank_text(report, diff) + diff_verdict(diff));
+  const std::string rank = rank_text(report, diff), what = diff_verdict(diff);
+  Document document("Difference", rank + what.substr(0, what.find(": ")));
   document.column = 10;
   document.verdict("Trust", trust_warning(diff.trust));
-  document.verdict("What", rank_text(report, diff) + diff_verdict(diff));
+  document.verdict("What", rank + what);
   if (diff.has_times) {
     document.say("Step", step_change(diff));
     document.say("A", step_facts(diff.before.times)).say("B", step_facts(diff.after.times));
