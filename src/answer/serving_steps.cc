@@ -85,6 +85,18 @@ class StepTimer {
     steps_ = std::move(sorted);
   }
 
+  /// The time that spans cover, which may overlap.
+  static Nanoseconds covered_by(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
+    std::ranges::sort(spans);
+    std::int64_t covered = -1;
+    Nanoseconds all{0};
+    for (const auto& [start, finish] : spans) {
+      all += Nanoseconds(std::max<std::int64_t>(0, finish - std::max(start, covered)));
+      covered = std::max(covered, finish);
+    }
+    return all;
+  }
+
   void add_work() {
     std::unordered_map<std::uint32_t, std::int64_t> called;
     for (const HostRecord& host : trace_.hosts) {
@@ -111,14 +123,7 @@ class StepTimer {
       if (added) kind->second = kind_of_work(trace_.names[record.name], trace_.names[path]);
       step.work[static_cast<std::size_t>(kind->second)] += Nanoseconds(record.duration_ns);
     }
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      std::ranges::sort(spans[i]);
-      std::int64_t covered = -1;
-      for (const auto& [start, finish] : spans[i]) {
-        steps_[i].busy += Nanoseconds(std::max<std::int64_t>(0, finish - std::max(start, covered)));
-        covered = std::max(covered, finish);
-      }
-    }
+    for (std::size_t i = 0; i < steps_.size(); ++i) steps_[i].busy = covered_by(spans[i]);
   }
 
   const Trace& trace_;
@@ -204,6 +209,49 @@ std::vector<StepLaw> law_of(const std::vector<TimedStep>& steps) {
   return {law};
 }
 
+/// Context in 16 sizes for each power of two, so that steps of nearly the same share a row.
+std::int64_t rounded_context(std::int64_t context) {
+  std::int64_t unit = 1;
+  while (context / unit >= 16) unit *= 2;
+  return std::max<std::int64_t>(1, context / unit * unit);
+}
+
+/// The usual time of steps that decode about as many sequences; 0 if none is known.
+Nanoseconds decoding_of(std::int64_t sequences,
+                        std::map<std::int64_t, std::vector<Nanoseconds>>& by_sequences) {
+  if (sequences < 1 || by_sequences.empty()) return 0ns;
+  auto near = by_sequences.lower_bound(sequences);
+  if (near == by_sequences.end()) --near;
+  return lower_quantile(near->second, 50);
+}
+
+/// Steps of a kind that only one recording has.
+KindChange only_in(const ServingKind& kind, bool is_before) {
+  KindChange change{.name = kind.name, .where = {}};
+  (is_before ? change.steps_before : change.steps_after) = kind.steps;
+  (is_before ? change.before : change.after) = kind.time;
+  return change;
+}
+
+/// How steps of one kind changed, and which work most.
+KindChange change_between(const ServingKind& was, const ServingKind& is) {
+  KindChange change{.name = was.name,
+                    .steps_before = was.steps,
+                    .steps_after = is.steps,
+                    .before = was.time,
+                    .after = is.time,
+                    .where = {}};
+  Nanoseconds most{0};
+  const auto consider = [&](std::string_view name, Nanoseconds difference) {
+    const Nanoseconds size = is.time > was.time ? difference : -difference;
+    if (size > most) most = size, change.where = name;
+  };
+  for (std::size_t i = 0; i < was.work.size(); ++i)
+    consider(to_string(static_cast<ServingWork>(i)), is.work[i] - was.work[i]);
+  consider("the device waits", (is.time - is.busy) - (was.time - was.busy));
+  return change;
+}
+
 }  // namespace
 
 std::string_view to_string(ServingWork work) {
@@ -234,11 +282,6 @@ ServingSteps serving_steps_of(const Trace& trace) {
 
 std::vector<StepRow> table_of_steps(const Trace& trace) {
   using Key = std::pair<std::int64_t, std::int64_t>;
-  const auto rounded = [](std::int64_t value) {
-    std::int64_t unit = 1;
-    while (value / unit >= 16) unit *= 2;
-    return std::max<std::int64_t>(1, value / unit * unit);
-  };
   const std::vector<TimedStep> steps = StepTimer(trace).run();
   std::map<Key, std::vector<Nanoseconds>> decoding;
   std::map<std::int64_t, std::vector<Nanoseconds>> by_sequences, prompts;
@@ -246,18 +289,12 @@ std::vector<StepRow> table_of_steps(const Trace& trace) {
     const ServingStep& step = timed.step;
     if (timed.next < 0 || step.prompts != 0 || step.sequences < 1) continue;
     const std::int64_t context = step.context > 0 ? step.context / step.sequences : 1;
-    decoding[{step.sequences, rounded(context)}].push_back(timed.time());
+    decoding[{step.sequences, rounded_context(context)}].push_back(timed.time());
     by_sequences[step.sequences].push_back(timed.time());
   }
-  const auto decoding_of = [&](std::int64_t sequences) {
-    if (sequences < 1 || by_sequences.empty()) return 0ns;
-    auto near = by_sequences.lower_bound(sequences);
-    if (near == by_sequences.end()) --near;
-    return lower_quantile(near->second, 50);
-  };
   for (const TimedStep& timed : steps) {
     if (timed.next < 0 || timed.step.prompt_tokens < 1) continue;
-    const Nanoseconds time = timed.time() - decoding_of(timed.step.sequences);
+    const Nanoseconds time = timed.time() - decoding_of(timed.step.sequences, by_sequences);
     if (time > 0ns) prompts[timed.step.prompt_tokens].push_back(time);
   }
   if (decoding.empty() || prompts.empty())
@@ -276,34 +313,12 @@ std::vector<KindChange> changes_of_kinds(const ServingSteps& before, const Servi
   std::vector<KindChange> changes;
   for (const ServingKind& was : before.kinds) {
     const auto is = std::ranges::find(after.kinds, was.name, &ServingKind::name);
-    if (is == after.kinds.end()) continue;
-    KindChange change{.name = was.name,
-                      .steps_before = was.steps,
-                      .steps_after = is->steps,
-                      .before = was.time,
-                      .after = is->time,
-                      .where = {}};
-    const bool longer = is->time > was.time;
-    Nanoseconds most{0};
-    const auto consider = [&](std::string_view name, Nanoseconds difference) {
-      const Nanoseconds size = longer ? difference : -difference;
-      if (size > most) most = size, change.where = name;
-    };
-    for (std::size_t i = 0; i < was.work.size(); ++i)
-      consider(to_string(static_cast<ServingWork>(i)), is->work[i] - was.work[i]);
-    consider("the device waits", (is->time - is->busy) - (was.time - was.busy));
-    changes.push_back(std::move(change));
+    if (is != after.kinds.end()) changes.push_back(change_between(was, *is));
   }
   for (const ServingSteps* side : {&before, &after}) {
     for (const ServingKind& kind : side->kinds) {
       if (std::ranges::find(changes, kind.name, &KindChange::name) != changes.end()) continue;
-      const bool was = side == &before;
-      changes.push_back({.name = kind.name,
-                         .steps_before = was ? kind.steps : 0,
-                         .steps_after = was ? 0 : kind.steps,
-                         .before = was ? kind.time : 0ns,
-                         .after = was ? 0ns : kind.time,
-                         .where = {}});
+      changes.push_back(only_in(kind, side == &before));
     }
   }
   return changes;

@@ -294,6 +294,16 @@ std::vector<std::string> files_in(const std::string& path) {
   return files;
 }
 
+/// Throws TraceError if the capture says another size.
+void set_size(CaptureFile& capture, std::int64_t size, const std::string& path) {
+  for (CaptureSection& section : capture.sections) {
+    if (section.size == 0) section.size = size;
+    if (section.size != size)
+      throw TraceError(fmt::format("{}: must be a capture of {} tokens, as {} says, but is of {}",
+                                   path, size, kCaptureIndex, section.size));
+  }
+}
+
 /// The captures in a folder, or the one in a file. Other files are left out.
 std::vector<CaptureFile> captures_in(const std::string& path, const Trace& trace,
                                      const ImportOptions& options) {
@@ -315,14 +325,7 @@ std::vector<CaptureFile> captures_in(const std::string& path, const Trace& trace
     }
   }
   // A list of one capture means the only one there is, under whatever name.
-  if (sizes.size() == 1 && captures.size() == 1) {
-    for (CaptureSection& section : captures[0].sections) {
-      if (section.size == 0) section.size = sizes.begin()->second;
-      if (section.size != sizes.begin()->second)
-        throw TraceError(fmt::format("{}: must be a capture of {} tokens, as {} says, but is of {}",
-                                     path, sizes.begin()->second, kCaptureIndex, section.size));
-    }
-  }
+  if (sizes.size() == 1 && captures.size() == 1) set_size(captures[0], sizes.begin()->second, path);
   return captures;
 }
 

@@ -276,6 +276,33 @@ class LaunchFinder {
   Numbers calls_, ops_;
 };
 
+/// Where the record of a task stands. On a device that is its launch, or what was recorded when its
+/// graph was captured.
+HostContexts::Context context_of(const Trace& trace, const Task& task, const LaunchFinder& launches,
+                                 HostContexts& contexts) {
+  HostContexts::Context context;
+  if (is_snapshot(trace)) {
+    if (task.record < trace.memory.size())
+      context.innermost = contexts.in_stack(trace.memory[task.record].stack);
+    return context;
+  }
+  if (!runs_on_device(task.kind))
+    return task.record < trace.hosts.size() ? contexts.of_record(task.record) : context;
+  if (task.record >= trace.devices.size()) return context;
+  const DeviceRecord& record = trace.devices[task.record];
+  const std::uint32_t launch = launches.find(record);
+  const bool is_launched = launch < trace.hosts.size();
+  const std::uint32_t name = contexts.name_number(record.name);
+  if (const CapturedNode* const captured = captured_node(trace, record)) {
+    context = contexts.of_captured(*captured);
+    context.call = is_launched ? contexts.of_record(launch).call : name;
+    return context;
+  }
+  if (is_launched) return contexts.of_record(launch);
+  context.call = name;
+  return context;
+}
+
 }  // namespace
 
 std::string to_text(const CallSite& site) {
@@ -288,7 +315,6 @@ std::string to_text(const CallSite& site) {
 CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.task_count()) {
   HostContexts contexts(trace);
   const LaunchFinder launches(trace);
-  const bool of_memory = is_snapshot(trace);
   const auto located = [](const HostContexts::Context& context) -> Location {
     return {.site = context.innermost.site,
             .path = context.path,
@@ -297,29 +323,8 @@ CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.ta
             .shaped = context.shaped,
             .shapes = context.shapes};
   };
-  const auto of_record = [&](const Task& task) -> Location {
-    if (of_memory) {
-      if (task.record >= trace.memory.size()) return {};
-      return {.site = contexts.in_stack(trace.memory[task.record].stack).site};
-    }
-    std::uint32_t record = task.record;
-    std::uint32_t device_name = kNone;
-    if (runs_on_device(task.kind)) {
-      if (record >= trace.devices.size()) return {};
-      device_name = contexts.name_number(trace.devices[record].name);
-      const CapturedNode* const captured = captured_node(trace, trace.devices[record]);
-      record = launches.find(trace.devices[record]);
-      if (captured != nullptr) {
-        HostContexts::Context context = contexts.of_captured(*captured);
-        context.call = record < trace.hosts.size() ? contexts.of_record(record).call : device_name;
-        return located(context);
-      }
-    }
-    if (record >= trace.hosts.size()) return {.call = device_name == kNone ? 0 : device_name};
-    return located(contexts.of_record(record));
-  };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i)
-    of_task_[i] = of_record(graph.task(TaskId{i}));
+    of_task_[i] = located(context_of(trace, graph.task(TaskId{i}), launches, contexts));
   sites_ = contexts.take_sites();
   paths_ = contexts.take_paths();
   names_ = contexts.take_names();

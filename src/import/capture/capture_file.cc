@@ -72,6 +72,14 @@ class Surroundings {
   }
 
  private:
+  static void add_frame(std::string_view name, std::string& module, std::string& stack) {
+    if (name.starts_with(kModule))
+      module += (module.empty() ? "" : "/") + std::string(name.substr(kModule.size()));
+    const auto frame = source_frame(name);
+    if (frame && code_origin(frame->file) <= CodeOrigin::package)
+      stack = std::string(name) + (stack.empty() ? "" : ";") + stack;
+  }
+
   CapturedNode described(const std::vector<std::uint32_t>& open) {
     CapturedNode node;
     std::string path, module, stack;
@@ -79,11 +87,7 @@ class Surroundings {
       const HostRecord& host = trace_.hosts[i];
       const std::string_view name = trace_.names[host.name];
       if (host.kind == HostKind::python) {
-        if (name.starts_with(kModule))
-          module += (module.empty() ? "" : "/") + std::string(name.substr(kModule.size()));
-        const auto frame = source_frame(name);
-        if (frame && code_origin(frame->file) <= CodeOrigin::package)
-          stack = std::string(name) + (stack.empty() ? "" : ";") + stack;
+        add_frame(name, module, stack);
         continue;
       }
       path += (path.empty() ? "" : "/") + std::string(name);
@@ -146,15 +150,20 @@ class CaptureReader {
     for (std::size_t i = 0; i < begins.size(); ++i) roots_.push_back({begins[i], ends[i]});
   }
 
-  /// A section is a range "capture_<size>_<mode>"; all roots outside of such ranges are another.
-  void find_sections() {
-    const Trace& trace = file_.trace;
+  /// Ranges "capture_<size>_<mode>", each with its size.
+  std::vector<std::pair<RootTimes, std::int64_t>> named_ranges() const {
     std::vector<std::pair<RootTimes, std::int64_t>> ranges;
-    for (const HostRecord& host : trace.hosts) {
+    for (const HostRecord& host : file_.trace.hosts) {
       if (host.kind != HostKind::annotation) continue;
-      const std::int64_t size = size_behind(trace.names[host.name], "capture_");
+      const std::int64_t size = size_behind(file_.trace.names[host.name], "capture_");
       if (size > 0) ranges.push_back({{host.start_ns, finish_of(host)}, size});
     }
+    return ranges;
+  }
+
+  /// A section is a named range; all roots outside of such ranges are another.
+  void find_sections() {
+    const std::vector<std::pair<RootTimes, std::int64_t>> ranges = named_ranges();
     const std::string name = fs::path(path()).filename().string();
     const auto listed = sizes_.find(name);
     const std::int64_t by_list = listed == sizes_.end() ? 0 : listed->second;

@@ -6,6 +6,7 @@
 
 #include "ask/many/sweep_file.h"
 #include "foretrace/error.h"
+#include "foretrace/report.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
 

@@ -11,6 +11,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
+#include "foretrace/units.h"
 #include "foretrace/version.h"
 
 namespace foretrace {

@@ -11,6 +11,7 @@
 #include "document/document.h"
 #include "foretrace/answer/diagnosis.h"
 #include "foretrace/answer/prediction.h"
+#include "foretrace/report.h"
 #include "report/words/wording.h"
 
 namespace foretrace {
