@@ -19,10 +19,13 @@
 
 #include "document/page/page_shell.h"
 #include "document/words/table.h"
-#include "document/words/text_parts.h"
+#include "document/words/wrapped.h"
 #include "foretrace/notes.h"
 
 namespace foretrace {
+
+/// The column where sentences after a word begin.
+constexpr std::size_t kSentenceColumn = 14;
 
 /// "Bound by      the host: ...", or only a sentence if there is no word.
 struct Sentence {

@@ -12,15 +12,16 @@ namespace foretrace {
 
 /// Kernels of one name that an op with these shapes launches.
 struct KernelRow {
-  std::string op;          ///< "aten::addmm"; empty if no op was recorded.
-  std::string shapes;      ///< "[[768], [4096, 768], [768, 768]]"; empty if not recorded.
-  std::string kernel;      ///< As recorded.
-  double count = 0;        ///< In a step.
-  Nanoseconds time{0};     ///< In a step.
-  Nanoseconds each{0};     ///< Mean duration.
-  double flops = 0;        ///< Of one; 0 if not known.
-  std::string arithmetic;  ///< "bf16 or fp16", "tf32"; by the kernel's name.
-  double peak_flops = 0;   ///< Per second, of this arithmetic on the device; 0 if not known.
+  std::string op;       ///< "aten::addmm"; empty if no op was recorded.
+  std::string shapes;   ///< "[[768], [4096, 768], [768, 768]]"; empty if not recorded.
+  std::string kernel;   ///< As recorded.
+  double count = 0;     ///< In a step.
+  Nanoseconds time{0};  ///< In a step.
+  Nanoseconds each{0};  ///< Mean duration.
+  double flops = 0;     ///< Of one; 0 if not known.
+  std::string
+      arithmetic;  ///< "bf16 or fp16", "tf32"; by the kernel's name, empty if that does not say.
+  double peak_flops = 0;  ///< Per second, of this arithmetic on the device; 0 if not known.
   /// The least time that arithmetic and the reading of inputs allow, relative to `each`; 0 if not
   /// known.
   double of_roofline = 0;

@@ -21,9 +21,9 @@ namespace {
 /// kernel does not say, as with those that Triton compiles.
 struct KernelArithmetic {
   Arithmetic kind = Arithmetic::fp32;
-  std::string_view name = "-";
+  std::string_view name = {};
   double value_bytes = 4;
-  bool is_known() const { return name != "-"; }
+  bool is_known() const { return !name.empty(); }
 };
 
 KernelArithmetic arithmetic_of(std::string_view name) {

@@ -5,7 +5,7 @@
 #include "base/shown.h"
 #include "document/document.h"
 #include "document/forms/forms.h"
-#include "document/words/text_parts.h"
+#include "document/words/wrapped.h"
 
 namespace foretrace {
 namespace {
@@ -17,9 +17,12 @@ class TextWriter {
 
   void operator()(const Sentence& sentence) const {
     if (sentence.is_lead) return;
-    const std::size_t column = indent_.size() + (sentence.word.empty() ? 0 : document_.column);
-    write_headed(out_, std::string(indent_) + sentence.word, sentence.text, column,
-                 sentence.word.empty() ? kLineWidth : document_.width);
+    const bool has_word = !sentence.word.empty();
+    const std::size_t column = has_word ? document_.column : 0;
+    out_ << indent_ << sentence.word
+         << std::string(column - std::min(column, sentence.word.size()), ' ')
+         << wrapped(sentence.text, indent_.size() + column, has_word ? document_.width : kLineWidth)
+         << '\n';
   }
   void operator()(const Items& items) const {
     if (!items.summary.empty()) out_ << "  " << shown(items.summary) << '\n';

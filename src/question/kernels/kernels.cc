@@ -54,11 +54,11 @@ Document document_of(const ShownKernels& shown) {
               .left = {6, 7, 8}};
   for (const KernelRow& row : shown.report.rows) {
     if (table.rows.size() == shown.top) break;
-    table.rows.push_back({to_text(row.time), to_text(row.count), to_text(row.each),
-                          per_second(row.flops_per_second()), share_text(row.of_roofline),
-                          row.arithmetic, row.op.empty() ? "-" : row.op,
-                          row.shapes.empty() ? "-" : shortened(row.shapes, 48),
-                          shortened(row.kernel, 48)});
+    table.rows.push_back(
+        {to_text(row.time), to_text(row.count), to_text(row.each),
+         per_second(row.flops_per_second()), share_text(row.of_roofline),
+         row.arithmetic.empty() ? "-" : row.arithmetic, row.op.empty() ? "-" : row.op,
+         row.shapes.empty() ? "-" : shortened(row.shapes, 48), shortened(row.kernel, 48)});
   }
   const std::size_t hidden = shown.report.rows.size() - table.rows.size();
   document.section("Ops and shapes", Document::Heading::not_in_text).table(std::move(table));

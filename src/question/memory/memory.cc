@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-// Found by the type, which is not of this file.
+// Found by the type, so not in the unnamed namespace, which is not that of the type.
 static Document document_of(const ExaminedMemory& memory) { return document_of(memory.report); }
 static nlohmann::json to_json(const ExaminedMemory& memory) { return to_json(memory.report); }
 static void write_csv(const ExaminedMemory& memory, std::ostream& out) {
