@@ -15,6 +15,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ["FORETRACE"]).resolve().parent
 TRACE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
 
+HOMEPAGE = "https://foretrace.dev"
+MANUAL = "/".join((".", "usr", "share", "man", "man1", "foretrace-predict.1"))
+
 CMAKE = """cmake_minimum_required(VERSION 3.22)
 project(user CXX)
 find_package(foretrace 0.2 REQUIRED)
@@ -103,11 +106,11 @@ class Install(unittest.TestCase):
         packages = {path.name.split("_")[0]: path for path in (BUILD / "packages").glob("*.deb")}
         self.assertLessEqual({"foretrace", "libforetrace-dev"}, set(packages))
         self.assertIn("libsqlite3-0", run("dpkg-deb", "--field", packages["foretrace"], "Depends"))
-        self.assertEqual(run("dpkg-deb", "--field", packages["foretrace"], "Homepage").strip(), "https://foretrace.dev")
+        self.assertEqual(run("dpkg-deb", "--field", packages["foretrace"], "Homepage").strip(), HOMEPAGE)
         self.library_depends_on_what_its_targets_name(run("dpkg-deb", "--field", packages["libforetrace-dev"], "Depends"))
         if "python3-foretrace" in packages:
             self.assertIn("python3 (>= 3.", run("dpkg-deb", "--field", packages["python3-foretrace"], "Depends"))
-        self.assertIn("./usr/share/man/man1/foretrace-predict.1", run("dpkg-deb", "--contents", packages["foretrace"]))
+        self.assertIn(MANUAL, run("dpkg-deb", "--contents", packages["foretrace"]))
 
     def library_depends_on_what_its_targets_name(self, depends):
         """Each library that the exported targets link is in a package that is depended on, so that find_package never misses one."""

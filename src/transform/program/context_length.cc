@@ -39,9 +39,6 @@ class ContextLength final : public Transform {
     const DeviceModel device = device_for(graph, context, "device", device_);
     const ServingGraph serving(graph);
     const std::vector<TaskId> attention = serving.decode_attention();
-    if (attention.empty())
-      throw Error(serving.serves() ? "no step only decodes and has a kernel known as attention"
-                                   : std::string(kNoServingSteps));
     Nanoseconds before{0}, after{0};
     Effect effect;
     double greatest = 0;

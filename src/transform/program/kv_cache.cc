@@ -38,9 +38,6 @@ class KvCache final : public Transform {
       throw Error(fmt::format("to: must be a type that {} has, got {}", device.name, to_));
     const ServingGraph serving(graph);
     const std::vector<TaskId> attention = serving.decode_attention();
-    if (attention.empty())
-      throw Error(serving.serves() ? "no step only decodes and has a kernel known as attention"
-                                   : std::string(kNoServingSteps));
     Effect effect;
     if (serving.has_narrow_cache()) {
       effect.summary = "the cache is in 8 bits already";

@@ -5,6 +5,7 @@
 
 #include "base/contains.h"
 #include "base/numbers/scaling.h"
+#include "foretrace/error.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {
@@ -63,6 +64,9 @@ std::vector<TaskId> ServingGraph::decode_attention() const {
     if (!graph_.removed(id) && decoding(graph_.task(id)) && is_attention(graph_.task(id)))
       found.push_back(id);
   }
+  if (found.empty())
+    throw Error(serves_ ? "no step only decodes and has a kernel known as attention"
+                        : std::string(kNoServingSteps));
   return found;
 }
 

@@ -34,7 +34,7 @@ class ServingGraph final {
   /// Whether the cache of keys and values is in eight bits already.
   bool has_narrow_cache() const;
 
-  /// The tasks of attention in steps that only decode.
+  /// The tasks of attention in steps that only decode. Throws Error if there are none.
   std::vector<TaskId> decode_attention() const;
   /// For changes of what such attention reads; says why it does not apply to the rest.
   Applicability applies_to_decode_attention() const;
