@@ -54,6 +54,7 @@ class ProgramSession final : public Session {
 
 #define QUESTION(name, summary) std::unique_ptr<Question> make_##name();
 #include "question/questions.def"
+#include "studies/questions.def"
 #undef QUESTION
 
 void Answer::finish(std::string_view, std::ostream&) const {}
@@ -85,6 +86,7 @@ const std::vector<QuestionEntry>& questions() {
   static const std::vector<QuestionEntry> all = {
 #define QUESTION(name, summary) {#name, summary, &make_##name},
 #include "question/questions.def"
+#include "studies/questions.def"
 #undef QUESTION
   };
   return all;

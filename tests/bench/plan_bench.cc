@@ -7,8 +7,8 @@
 
 #include "arguments.h"
 #include "foretrace/error.h"
-#include "plan/allocate.h"
 #include "plan/plan.h"
+#include "studies/allocate/assign.h"
 
 namespace foretrace {
 namespace {

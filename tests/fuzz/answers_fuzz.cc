@@ -17,19 +17,19 @@
 #include "base/shown.h"
 #include "document/document.h"
 #include "document/forms/forms.h"
-#include "foretrace/answer/allocation.h"
 #include "foretrace/answer/collective.h"
 #include "foretrace/answer/generation.h"
 #include "foretrace/answer/pipeline.h"
 #include "foretrace/answer/plan.h"
 #include "foretrace/answer/scale.h"
-#include "foretrace/answer/sizing.h"
-#include "foretrace/answer/system.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
 #include "fuzz/hostile_trace.h"
 #include "fuzz/report_bytes.h"
 #include "fuzz/supply.h"
+#include "studies/allocate/allocate.h"
+#include "studies/size/size.h"
+#include "studies/system/system.h"
 
 namespace {
 

@@ -1,0 +1,58 @@
+#pragma once
+
+// `foretrace plan system`: a system that is described rather than recorded. Tasks stand on lanes,
+// and their times are formulas of named numbers; the graph is built for given numbers and replayed.
+//
+//     {"settings": {"N": 60000, "M": 20},
+//      "let":      ["waves = ceil(N / M)"],
+//      "tasks":    [{"name": "start", "time": "12"},
+//                   {"name": "map", "lanes": "M", "count": "N", "time": "0.004",
+//                    "after": ["start"]},
+//                   {"name": "reduce", "time": "30", "after": ["map"]}],
+//      "repeat":   "20",
+//      "figures":  ["cases_per_second = N / time"],
+//      "rows":     [{"M": 20}, {"M": 40}],
+//      "assert":   ["time < 3600"]}
+//
+// Times are seconds. Tasks of one name are dealt to its lanes in turn; each repetition waits for
+// the one before. "search" has values of settings to try ("1..16", [1, 2]), "subject_to" has
+// conditions that must hold, and "minimize" is the figure to minimize ("time"); "means" are
+// geometric means over rows, and "assert_means" has assertions about them.
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace foretrace {
+
+struct SystemRow {
+  std::map<std::string, double> settings{};               ///< Set by the row, or by the search.
+  double seconds = 0;                                     ///< Time of the whole system.
+  std::vector<std::pair<std::string, double>> figures{};  ///< In the order of the file.
+  std::size_t tasks = 0;
+  std::size_t tried = 0;              ///< Points that a search tried; 0 without one.
+  std::vector<std::string> failed{};  ///< Assertions that do not hold.
+};
+
+struct SystemReport {
+  std::string title{};
+  std::vector<SystemRow> rows{};
+  std::vector<std::pair<std::string, double>> means{};  ///< Geometric means over the rows.
+  std::vector<std::string> failed{};                    ///< Assertions on means that do not hold.
+
+  bool holds() const;
+};
+
+class Document;
+/// For people, in every form.
+Document document_of(const SystemReport& report);
+/// The object with schema "foretrace.system/1".
+nlohmann::json to_json(const SystemReport& report);
+
+/// `settings` override those of the file and its rows. Throws Error with the place in the file,
+/// also if a formula has no finite value.
+SystemReport run_system(const std::string& path, const std::map<std::string, double>& settings);
+
+}  // namespace foretrace
