@@ -18,7 +18,6 @@
 #include "import/nsys/exported_report.h"
 
 namespace foretrace {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -123,6 +122,19 @@ Trace import_trace(const std::string& path, const ImportOptions& options) {
     keep_part(one[0], options.part);
   });
   return std::move(one[0]);
+}
+
+const std::vector<ImporterEntry>& importers() {
+  static const std::vector<ImporterEntry> entries = {
+#define IMPORTER(name, summary) {#name, summary, recognizes_##name, read_##name, nullptr},
+#define IMPORTER_OF_SEVERAL(name, summary) \
+  {#name, summary, recognizes_##name, read_##name, members_of_##name},
+#include "import/files/registered.h"
+#include "import/importers.def"
+#undef IMPORTER
+#undef IMPORTER_OF_SEVERAL
+  };
+  return entries;
 }
 
 }  // namespace foretrace

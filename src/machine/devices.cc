@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/core.h>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -175,6 +177,36 @@ DeviceModel find_device(std::string_view name_or_path) {
 const DeviceModel* device_recorded_as(std::string_view recorded_name) {
   const BuiltIn* found = find_built_in(plain(recorded_name));
   return found ? &found->model : nullptr;
+}
+
+void DeviceModel::describe(Fields& fields) {
+  fields.text("name", name, "Name of the device in reports");
+  fields.throughput("fp64", fp64, "Peak of the vector units; 0 if not supported");
+  fields.throughput("fp32", fp32, "Peak of the vector units");
+  fields.throughput("tf32", tf32, "Dense peak of the tensor units");
+  fields.throughput("fp16", fp16, "Dense peak of the tensor units, with fp32 accumulation");
+  fields.throughput("bf16", bf16, "Dense peak of the tensor units");
+  fields.throughput("int8", int8, "Dense peak of the tensor units");
+  fields.bandwidth("memory_bandwidth", memory_bandwidth, "Bandwidth of the device's memory");
+  fields.bytes("memory", memory, "Size of the device's memory");
+  fields.bandwidth("host_link", host_link,
+                   "Bandwidth of copies to and from pinned host memory, each way");
+  fields.time("launch_latency", launch_latency,
+              "From the end of a launch call to the start of its kernel on an idle stream",
+              Nanoseconds{0});
+  fields.text("source", source, "Source of the figures");
+}
+
+Bytes swappable(Nanoseconds interval, Bandwidth out, Bandwidth in) {
+  const bool can_move = out.bytes_per_second > 0 && in.bytes_per_second > 0;
+  if (interval <= 0ns || !can_move) return {};
+  // Only divisions and products are used, which round the same on every machine. Results above 2^53
+  // bytes, more than any memory has, are rounded.
+  const double away = out.bytes_per_second, back = in.bytes_per_second;
+  const double bytes = static_cast<double>(interval.count()) / 1e9 / (1 / away + 1 / back);
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  if (!(bytes < static_cast<double>(kMost))) return Bytes{kMost};
+  return Bytes{static_cast<std::int64_t>(std::floor(bytes))};
 }
 
 }  // namespace foretrace

@@ -7,7 +7,7 @@
 
 #include "ask/check/job/changes.h"
 #include "ask/check/job/figures.h"
-#include "ask/check/settled.h"
+#include "ask/check/judge.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "ask/interval/inputs.h"
 #include "ask/interval/resample.h"
-#include "ask/interval/resampled_job.h"
 #include "ask/predict/baseline.h"
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"

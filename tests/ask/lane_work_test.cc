@@ -1,7 +1,6 @@
-#include "ask/job/lane_work.h"
-
 #include <gtest/gtest.h>
 
+#include "ask/job/step_work.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

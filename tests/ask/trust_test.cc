@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ask/check/undecided.h"
+#include "ask/check/judge.h"
 #include "ask/job/job.h"
 #include "ask/recorded.h"
 #include "foretrace/ask/predict.h"

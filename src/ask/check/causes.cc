@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 
 #include "ask/check/job/changes.h"
@@ -321,6 +322,118 @@ std::vector<CheckCause> greatest_first(std::vector<CauseCandidate> found,
   return causes;
 }
 
+// Kernels that became slower wherever they run.
+
+constexpr std::size_t kMostSlowerKernels = 5;
+
+std::vector<TaskId> tasks_of_kernel(const JobKernels& kernels, std::uint32_t number) {
+  std::vector<TaskId> tasks;
+  for (std::uint32_t i = 0; i < kernels.kernel_of.size(); ++i) {
+    if (kernels.kernel_of[i] == number) tasks.push_back(TaskId{i});
+  }
+  return tasks;
+}
+
+CheckCause kernel_cause(const CausesQuestion& question, const SlowerKernel& slower) {
+  const KernelTimes& before = question.before.kernels[slower.before];
+  const KernelTimes& now = question.kernels.kernels[slower.now];
+  CheckCause cause;
+  cause.what =
+      fmt::format("{} slower: {} -> {}", now.name, to_text(before.each), to_text(now.each));
+  if (now.count > 1) cause.what += fmt::format(" x {}", now.count);
+  cause.kind = "kernel", cause.figure = kSlowerKernels;
+  cause.local = slower.added;
+  cause.count_before = before.count, cause.count_after = now.count;
+  cause.where = position_of(question.job, tasks_of_kernel(question.kernels, slower.now), cause);
+  const Grouping alone{.detail = 0, .groups = {}, .group_of = question.kernels.kernel_of};
+  cause.effect = std::min(
+      cause.local,
+      effect_of(question.job, alone,
+                {{.group = slower.now, .left = 1 / slower.ratio, .freed_syncs = 0, .lines = {}}}));
+  return cause;
+}
+
+/// Whether causes at places already cover most tasks of a kernel.
+bool is_known(const CausesQuestion& question, const std::set<std::uint32_t>& known,
+              std::uint32_t kernel) {
+  const std::vector<TaskId> tasks = tasks_of_kernel(question.kernels, kernel);
+  const auto covered = std::count_if(tasks.begin(), tasks.end(), [&](TaskId task) {
+    return known.contains(question.grouping.group_of[index(task)]);
+  });
+  return covered * 2 > std::ssize(tasks);
+}
+
+// Causes of higher memory use.
+
+using MemoryPlace = std::tuple<std::string, std::string, std::string, std::string>;
+
+MemoryPlace memory_place(const MemoryGroup& group) {
+  return {group.op, without_instances(group.module), group.file, group.function};
+}
+
+CheckCause memory_cause(const MemoryGroup& group, Bytes more, const char* how) {
+  WorkChange place;
+  place.module = group.module, place.file = group.file, place.function = group.function;
+  CheckCause cause;
+  cause.what = fmt::format("+{} {}: {}", to_text(more), how,
+                           group.op.empty() ? "memory of no known op" : group.op);
+  cause.where = place_words(place, group.line);
+  cause.file = group.file, cause.line = group.line;
+  cause.kind = "memory", cause.bytes = more;
+  return cause;
+}
+
+/// Adds the places with at least a twentieth of the figure's increase, except those in `listed`.
+void add_memory_causes(const CausesQuestion& question, const CheckedFigure& figure,
+                       Bytes MemoryGroup::*part, std::set<MemoryPlace>& listed,
+                       std::vector<CauseCandidate>& found) {
+  const char* how = part == &MemoryGroup::kept ? "in each step, never freed" : "at the peak";
+  std::map<MemoryPlace, Bytes> then, now;
+  for (const MemoryGroup& group : question.before.memory) then[memory_place(group)] += group.*part;
+  for (const MemoryGroup& group : question.after.memory) now[memory_place(group)] += group.*part;
+  for (const MemoryGroup& group : question.after.memory) {
+    const MemoryPlace key = memory_place(group);
+    const Bytes more = now[key] - then[key];
+    const std::int64_t worse = figure.after.value_or(0) - figure.before.value_or(0);
+    if (more.count <= 0 || more.count * 20 < worse || !listed.insert(key).second) continue;
+    CheckCause cause = memory_cause(group, more, how);
+    cause.figure = figure.name;
+    found.push_back({std::move(cause), figure.standing});
+  }
+}
+
+// Describes the place of work that has no place of its own in the program.
+
+std::string example_place(const ObservedJob& job, TaskId task, CheckCause& cause) {
+  if (index(task) >= job.recorded_tasks) return {};
+  WorkChange place;
+  place.op = job.sites.op_path(task);
+  place.module = job.graph.names()[job.graph.task(task).module];
+  if (const std::optional<CallSite> site = job.sites.site(task)) {
+    place.file = cause.file = site->file, place.function = site->function;
+    cause.line = site->line;
+  }
+  return place_words(place, cause.line);
+}
+
+/// Whether all of `tasks` are at the same place as `one`.
+bool share_a_place(const ObservedJob& job, const std::vector<TaskId>& tasks, TaskId reference) {
+  return std::all_of(tasks.begin(), tasks.end(), [&](TaskId task) {
+    return index(task) < job.recorded_tasks &&
+           job.sites.op_path(task) == job.sites.op_path(reference) &&
+           job.graph.task(task).module == job.graph.task(reference).module &&
+           job.sites.site(task) == job.sites.site(reference);
+  });
+}
+
+std::string neighbour_name(const ObservedJob& job, TaskId task) {
+  if (task == kNoTask || job.graph.task(task).kind == TaskKind::marker) return {};
+  const std::string_view op =
+      index(task) < job.recorded_tasks ? job.sites.op(task) : std::string_view();
+  const bool on_device = runs_on_device(job.graph.task(task).kind);
+  return plain_name(op.empty() ? job.graph.name(task) : op, op.empty() && on_device);
+}
+
 }  // namespace
 
 const CheckedFigure* worse_figure(const CausesQuestion& question, std::string_view name) {
@@ -361,6 +474,52 @@ std::vector<CheckCause> causes_of(const CausesQuestion& question) {
   add_slower_kernels(question, found);
   add_slowest_step(question, found);
   return greatest_first(std::move(found), worse_figure(question, kStepTime));
+}
+
+void add_slower_kernels(const CausesQuestion& question, std::vector<CauseCandidate>& found) {
+  const CheckedFigure* figure = worse_figure(question, kSlowerKernels);
+  if (figure == nullptr) return;
+  std::set<std::uint32_t> known;
+  for (const CauseCandidate& cause : found) known.insert(cause.groups.begin(), cause.groups.end());
+  std::size_t listed = 0;
+  for (const SlowerKernel& slower :
+       slower_kernels(question.before.kernels, question.kernels.kernels)) {
+    if (is_known(question, known, slower.now)) continue;
+    if (listed++ == kMostSlowerKernels) return;
+    found.push_back({kernel_cause(question, slower), figure->standing});
+  }
+}
+
+void add_memory(const CausesQuestion& question, std::vector<CauseCandidate>& found) {
+  // Memory that is never freed is in use at the peak as well, but is reported once.
+  std::set<MemoryPlace> listed;
+  if (const CheckedFigure* growth = worse_figure(question, kMemoryGrowth))
+    add_memory_causes(question, *growth, &MemoryGroup::kept, listed, found);
+  const CheckedFigure* allocated = worse_figure(question, kPeakAllocated);
+  const CheckedFigure* reserved = worse_figure(question, kPeakReserved);
+  if (allocated == nullptr || (reserved != nullptr && reserved->standing > allocated->standing))
+    allocated = reserved;
+  if (allocated != nullptr)
+    add_memory_causes(question, *allocated, &MemoryGroup::peak, listed, found);
+}
+
+std::string position_of(const ObservedJob& job, const std::vector<TaskId>& tasks,
+                        CheckCause& cause) {
+  TaskId longest = kNoTask;
+  const Graph& graph = job.graph;
+  for (const TaskId task : tasks) {
+    if (longest == kNoTask || graph.task(task).duration > graph.task(longest).duration)
+      longest = task;
+  }
+  if (longest == kNoTask) return {};
+  if (const std::string place = example_place(job, longest, cause); !place.empty())
+    return share_a_place(job, tasks, longest) ? place : "several places, such as " + place;
+  const std::string behind = neighbour_name(job, graph.previous(longest));
+  const std::string front = neighbour_name(job, graph.next(longest));
+  if (!behind.empty() && !front.empty())
+    return fmt::format("the place between {} and {}", behind, front);
+  if (!behind.empty()) return "the place after " + behind;
+  return front.empty() ? front : "the place before " + front;
 }
 
 }  // namespace foretrace

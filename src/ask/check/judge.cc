@@ -4,7 +4,11 @@
 #include <cmath>
 #include <fmt/core.h>
 #include <optional>
+#include <string_view>
 #include <utility>
+
+#include "ask/check/job/figures.h"
+#include "ask/predict/trust.h"
 
 namespace foretrace {
 namespace {
@@ -193,6 +197,18 @@ class Judge {
   const FigureSteps* typical_;  ///< Of the recordings of the baseline; nullptr if it has one.
 };
 
+/// Whether a cause is that of one step, which the step time, a median, does not show.
+bool is_of_one_step(const CheckCause& cause) {
+  constexpr std::string_view kOfOne[] = {kMeanStep, kSlowestStep, kSlowestExcess};
+  return std::find(std::begin(kOfOne), std::end(kOfOne), cause.figure) != std::end(kOfOne);
+}
+
+/// The reason why the job cannot be judged; empty if it can.
+std::string why_undecided(const Trust& trust) {
+  if (const TrustReason* cut = trust.reason(kCutOffReason)) return cut->text;
+  return trust.grade() == Grade::poor ? "trust is " + trust_warning(trust) : "";
+}
+
 }  // namespace
 
 std::vector<CheckedFigure> judged_figures(const CheckBaseline& baseline, const JobSummary& now,
@@ -223,6 +239,42 @@ std::optional<VisibleChange> visible_change(const CheckBaseline& baseline, const
     if (visible(n) <= VisibleChange::kWanted) found.for_wanted = n;
   }
   return found;
+}
+
+void settle_effects(CheckReport& report) {
+  const auto step =
+      std::find_if(report.figures.begin(), report.figures.end(),
+                   [](const CheckedFigure& figure) { return figure.name == kStepTime; });
+  if (step == report.figures.end() || !step->before || !step->after) return;
+  Nanoseconds left(*step->after - *step->before);
+  const Nanoseconds noise =
+      std::max(left - Nanoseconds(step->lower), Nanoseconds(step->upper) - left);
+  bool is_told = step->standing >= CheckOutcome::warned && step->lower > 0;
+  for (CheckCause& cause : report.causes) {
+    if (!cause.effect || is_of_one_step(cause)) continue;
+    if (step->lower <= 0) cause.effect.reset();
+    left -= cause.effect.value_or(0ns);
+    is_told = is_told || cause.effect.value_or(0ns) > 0ns;
+  }
+  if (is_told && std::chrono::abs(left) > noise) report.left = left;
+}
+
+Trust trust_in_job(const Inference& inference, const Notes& notes, bool is_edited) {
+  Trust trust = trust_in_recording(inference, notes,
+                                   is_edited ? AnswerAbout::changes : AnswerAbout::recorded);
+  if (is_edited) return trust;
+  for (TrustReason& reason : trust.reasons) reason.grade = std::min(reason.grade, Grade::fair);
+  return trust;
+}
+
+void leave_undecided(const CheckOptions& options, CheckReport& report) {
+  const std::string why = why_undecided(report.trust);
+  if (why.empty()) return;
+  for (CheckedFigure& figure : report.figures) {
+    if (figure.standing == CheckOutcome::left_out) continue;
+    figure.standing = options.undecided.value_or(CheckOutcome::undecided);
+    figure.why = why;
+  }
 }
 
 }  // namespace foretrace

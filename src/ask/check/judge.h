@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "foretrace/ask/check.h"
+#include "foretrace/infer.h"
 
 namespace foretrace {
 
@@ -34,5 +35,20 @@ Sample sample_of(const std::vector<std::int64_t>& values);
 /// The value that Student's t stays below with 95 % probability, by degrees of freedom; 0 counts as
 /// 1.
 double student_95(std::size_t freedom);
+
+/// Makes the effects of causes add up to the change of the step time. Without a slowdown beyond
+/// noise no cause has an effect; otherwise `left` is what they do not account for.
+void settle_effects(CheckReport& report);
+
+// Recognizes jobs that must not be judged: in a recording that breaks off, missing work cannot be
+// distinguished from removed work, and a poor prediction proves nothing.
+
+/// How far the job can be trusted. A recording is judged as it is: an error of its replay, or
+/// unexplained time, only matters for a what-if (`is_edited`).
+Trust trust_in_job(const Inference& inference, const Notes& notes, bool is_edited);
+
+/// Makes all compared figures undecided, with the reason, if the report's trust does not allow a
+/// judgement.
+void leave_undecided(const CheckOptions& options, CheckReport& report);
 
 }  // namespace foretrace

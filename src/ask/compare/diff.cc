@@ -7,8 +7,8 @@
 
 #include "ask/compare/causes.h"
 #include "ask/compare/sides.h"
+#include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
-#include "ask/job/rank_facts.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "foretrace/error.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
-#include "ask/job/rank_facts.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "base/threads.h"

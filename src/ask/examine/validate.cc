@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <optional>
 
+#include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
 #include "foretrace/ask/examine.h"
 #include "foretrace/error.h"
@@ -28,6 +29,26 @@ std::vector<ValidatedRank> validate_trace(const std::string& path, const std::st
     });
   }
   return rows;
+}
+
+std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportOptions& reading) {
+  JobRanks job = read_job(path, {.reading = reading,
+                                 .keep_traces = true,
+                                 .memory = false,
+                                 .keep_refused = true,
+                                 .joining = Joining::if_one_job});
+  std::vector<ExaminedTrace> all;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    Rank& rank = job.ranks[i];
+    ExaminedTrace& examined = all.emplace_back();
+    if (rank.refused.empty() && !rank.is_snapshot && rank.trace->has_times)
+      examined.steps = step_times(rank.inference.graph, rank.inference.recorded);
+    if (job.is_joined()) examined.among = rank_facts(job, i);
+    examined.trace = std::move(*rank.trace);
+  }
+  all.front().trace.notes = job.ranks.front().import_notes;
+  note_ranks(job, all.front().trace.notes);
+  return all;
 }
 
 }  // namespace foretrace

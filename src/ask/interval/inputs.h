@@ -2,12 +2,17 @@
 
 // Collects the sources of doubt about one prediction; interval.h draws from them.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "ask/interval/interval.h"
 #include "ask/interval/resample.h"
 #include "ask/interval/step_variation.h"
+#include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/infer.h"
 
@@ -43,5 +48,29 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence);
 /// The same for the kernel time of a step, Prediction::predicted_breakdown.compute: recorded steps
 /// and the errors of what-ifs that changed kernels.
 IntervalInputs kernel_inputs(const IntervalEvidence& evidence);
+
+// The ranks of a job whose steps are drawn together: see resample().
+
+/// Most tasks of a joint replay. A rank of a larger job is replayed alone, because joint replays
+/// take too long.
+constexpr std::size_t kMostTasksResampled = 3'000'000;
+
+class ResampledJob {
+ public:
+  /// `replayed` has the rows of the ranks that it kept; graph_of(rank) returns the edited graph of
+  /// a rank of the world. Both graphs and rows must outlive this object.
+  ResampledJob(const JobRanks& job, const JointReplay& replayed, std::size_t shown,
+               const std::function<const Graph&(std::size_t)>& graph_of);
+
+  /// Returns nullptr if the ranks do not wait for each other, have too many tasks, or have no two
+  /// steps that all can draw.
+  const JointRanks* joint_ranks() const { return joint_ranks_ ? &*joint_ranks_ : nullptr; }
+
+ private:
+  std::vector<std::vector<Nanoseconds>> waits_;           ///< By recorded rank, then by task.
+  std::vector<std::optional<StepVariation>> variations_;  ///< By recorded rank.
+  std::vector<ResampledRank> ranks_;
+  std::optional<JointRanks> joint_ranks_;
+};
 
 }  // namespace foretrace

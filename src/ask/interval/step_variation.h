@@ -11,12 +11,16 @@
 // A row of work (a column of this picture) holds what the same work took in one step and another.
 // Steps are drawn whole: work that is slow together in a step stays together.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "foretrace/answer/prediction.h"
 #include "foretrace/infer.h"
+#include "foretrace/timeline.h"
 
 namespace foretrace {
 
@@ -61,5 +65,52 @@ constexpr std::size_t kMostTasksVaried = 8'000'000;
 
 /// Returns nullopt for a graph with more tasks than kMostTasksVaried.
 std::optional<StepVariation> variation_of(const Inference& inference);
+
+// Steps of a replay that run at two paces, though the recorded ones ran at one: some still work off
+// what was launched before, the others go as fast as the host does.
+//
+//     recorded   10 10 10 10 10 10          replay   4 4 4 | 9 9 9
+//
+// The median is then that of whichever pace has more steps, so neither can be left out.
+
+/// Medians of the faster and of the slower steps, and how many there are; of two or three steps
+/// the fastest and the slowest.
+struct Paces {
+  Nanoseconds fast{0}, slow{0};
+  std::size_t fast_steps = 0, slow_steps = 0;
+};
+
+/// "2 steps of the replay at 9.74 ms, 3 at 52.1 ms".
+std::string to_text(const Paces& paces);
+
+/// Splits the counted steps of a replay at their widest gap. Returns nullopt if they spread no
+/// wider than kWideSpread or twice the `recorded` ones, or if only one of them or fewer than a
+/// fifth are on one side, which is no pace.
+std::optional<Paces> two_paces(const StepTimes& replayed, const StepTimes& recorded);
+
+// Recorded steps that differ so much that they are of several kinds: a step that evaluates or
+// allocates says nothing about how much the other steps vary.
+//
+//     20 20 | 50          steps 0 and 1 are alike, step 2 is of another kind
+
+struct StepKinds {
+  /// Indices into StepTimes::each, by kind; the kinds and the steps of each in order of their
+  /// times.
+  std::vector<std::vector<std::size_t>> kinds;
+  /// The kind that the step time belongs to; empty if it lies between two kinds.
+  std::optional<std::size_t> typical;
+
+  /// The steps of the other kinds in ascending order; empty if no kind is typical.
+  std::vector<std::size_t> unlike() const;
+};
+
+/// Splits the steps that count where one takes more than kWideSpread longer than the next faster
+/// one. No kinds if they are all alike, if they alternate (these count by whole periods), or if
+/// there are so many kinds that the times are one wide distribution.
+StepKinds kinds_of_steps(const StepTimes& measured);
+
+/// The recorded and the predicted step of each kind; empty if there is only one kind or if the
+/// scenario changes the number of steps.
+std::vector<StepsAlike> steps_by_kind(const StepTimes& measured, const StepTimes& predicted);
 
 }  // namespace foretrace

@@ -12,8 +12,11 @@
 #include <optional>
 #include <vector>
 
+#include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
+#include "foretrace/answer/rank_facts.h"
 #include "foretrace/error.h"
+#include "foretrace/notes.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -65,5 +68,15 @@ struct Straggler {
 };
 /// Returns nullopt if no rank clearly keeps the others waiting.
 std::optional<Straggler> straggler_among(const std::vector<RankTimes>& ranks);
+
+/// The recorded facts about a rank of the world, without its step time; only its number if ranks do
+/// not meet.
+RankFacts rank_facts(const JobRanks& job, std::size_t rank);
+
+/// Least share of the recording that the others must wait for a rank to be reported. Chosen.
+constexpr double kMuchWaiting = 0.02;
+
+/// Notes which rank the others wait for most, if that is long, or why ranks do not meet.
+void note_ranks(const JobRanks& job, Notes& notes);
 
 }  // namespace foretrace

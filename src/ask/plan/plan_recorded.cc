@@ -1,20 +1,24 @@
 #include "ask/plan/plan_recorded.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ask/advise/advised_job.h"
 #include "ask/interval/ledger.h"
 #include "ask/job/job.h"
-#include "ask/plan/recorded_layouts.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/trust.h"
 #include "base/threads.h"
 #include "base/wording.h"
+#include "foretrace/ask/plan.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
 #include "import/holds_trace.h"
@@ -22,6 +26,96 @@
 
 namespace foretrace {
 namespace {
+
+// The layouts on several GPUs that a job recorded on one GPU can have.
+
+struct RecordedLayout {
+  std::int64_t stages = 1, copies = 1;
+  std::int64_t micro_batches = 1;  ///< Micro-batches of each copy; each is a recorded batch.
+  std::string schedule = "1f1b";
+  std::int64_t zero = 0;
+  bool recomputes = false;
+
+  std::string text() const;  ///< "pp=4,dp=2,micro_batches=8,schedule=gpipe"
+  /// The steps for `predict --with`.
+  std::vector<std::string> steps(const PlanQuestion& question) const;
+};
+
+/// Schedules with a flush, the same as for described models.
+constexpr std::array kSchedules = {"1f1b", "gpipe",  "interleaved:chunks=2", "zb_h1", "zb_h2",
+                                   "zb_v", "chimera"};
+
+std::string RecordedLayout::text() const {
+  std::string text = fmt::format("pp={},dp={}", stages, copies);
+  if (micro_batches > 1) text += fmt::format(",micro_batches={}", micro_batches);
+  if (stages > 1) text += ",schedule=" + schedule;
+  if (zero > 0) text += fmt::format(",zero={}", zero);
+  if (recomputes) text += ",recompute=full";
+  return text;
+}
+
+std::vector<std::string> RecordedLayout::steps(const PlanQuestion& question) const {
+  const std::string network = fmt::format(",machine=\"{}\"", question.machine);
+  const auto size = [](const char* name, Bytes bytes) {
+    return bytes > Bytes{} ? fmt::format(",{}={}", name, to_exact_text(bytes)) : std::string();
+  };
+  const std::string gradients = size("gradient_bytes", question.gradients);
+  std::vector<std::string> steps;
+  if (stages > 1) {
+    std::string step = fmt::format("pipeline:stages={},micro_batches={},schedule=\"{}\"", stages,
+                                   micro_batches, schedule);
+    if (copies > 1) step += fmt::format(",replicas={}{}", copies, gradients);
+    if (recomputes) step += ",recompute=true";
+    if (copies > 1 || question.output > Bytes{}) step += network;
+    return {step + size("output_bytes", question.output)};
+  }
+  if (recomputes) steps.emplace_back("recompute:policy=every");
+  if (micro_batches > 1) {  // Accumulation alone would divide the recorded batch.
+    steps.push_back(fmt::format("batch_size:factor={}", micro_batches));
+    steps.push_back(fmt::format("gradient_accumulation:micro_batches={}", micro_batches));
+  }
+  if (copies > 1 && zero == 0)
+    steps.push_back(fmt::format("data_parallel:gpus={}{}{}", copies, network, gradients));
+  if (copies > 1 && zero > 0)
+    steps.push_back(fmt::format("zero:stage={},workers={}{}{}", zero, copies, network, gradients));
+  return steps;
+}
+
+/// Number of recorded batches in a step: as asked for, or one for each GPU of the largest count.
+std::int64_t recorded_batches(const PlanQuestion& question) {
+  return question.global_batch > 0 ? question.global_batch : std::ranges::max(question.gpus);
+}
+
+/// Returns all layouts, with plain data parallelism first. Throws Error if no layout divides the
+/// batch.
+std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus) {
+  const std::int64_t batch = recorded_batches(question);
+  std::vector<RecordedLayout> layouts;
+  for (std::int64_t stages = 1; stages <= gpus; ++stages) {
+    const std::int64_t copies = gpus / stages;
+    if (gpus % stages != 0 || batch % copies != 0) continue;
+    RecordedLayout layout{.stages = stages, .copies = copies, .micro_batches = batch / copies};
+    for (layout.recomputes = false;; layout.recomputes = true) {
+      if (stages == 1) {
+        for (layout.zero = 0; layout.zero <= (copies > 1 ? 3 : 0); ++layout.zero)
+          layouts.push_back(layout);
+        layout.zero = 0;
+      } else {
+        for (const char* schedule : kSchedules) {
+          layout.schedule = schedule;
+          layouts.push_back(layout);
+        }
+      }
+      if (layout.recomputes) break;
+    }
+  }
+  if (layouts.empty())
+    throw Error(
+        fmt::format("--global-batch: must be a multiple of the copies of some layout on {} GPUs, "
+                    "counted in recorded batches, got {}",
+                    gpus, batch));
+  return layouts;
+}
 
 constexpr std::size_t kLongestReason = 200;  ///< In characters.
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,28 +12,60 @@
 #include <vector>
 
 #include "ask/interval/memory_interval.h"
-#include "ask/interval/resampled_job.h"
+#include "ask/interval/resample.h"
 #include "ask/job/apply.h"
 #include "ask/job/chosen_rank.h"
 #include "ask/job/job.h"
 #include "ask/job/memory_peaks.h"
-#include "ask/job/rank_facts.h"
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
-#include "ask/predict/prediction_html.h"
 #include "ask/predict/ranks.h"
 #include "ask/predict/replayed_rank.h"
+#include "ask/predict/sensitivities.h"
 #include "ask/predict/trust.h"
+#include "ask/predict/work_group.h"
 #include "base/threads.h"
+#include "foretrace/answer/prediction_page.h"
 #include "foretrace/ask/ledger.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
+#include "foretrace/graph.h"
 #include "foretrace/job.h"
 #include "foretrace/render.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {
 namespace {
+
+// Makes the HTML page of an answer: the recorded and the changed job are replayed once more, with
+// the reasons for every start, and the predicted job is examined for what its step time depends on.
+
+/// Rows in each table of the critical path.
+constexpr std::size_t kRowsOfPath = 20;
+
+std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
+  return explain(graph, timeline, kRowsOfPath);
+}
+
+/// Calls `take` with the page; `is_whole`: with its sensitivities, which take many replays.
+/// `changed` is the graph of the prediction; nullptr without a what-if.
+void show_page(const Graph& recorded, const Graph* changed, const Prediction& prediction,
+               bool is_whole, const std::function<void(const PredictionPage&)>& take) {
+  const Timeline now = simulate(recorded, {.reasons = true});
+  Timeline then;
+  PredictionPage page{.prediction = prediction,
+                      .now = {recorded, now, path_of(recorded, now)},
+                      .predicted = {},
+                      .sensitivities = {}};
+  if (changed != nullptr) {
+    then = simulate(*changed, {.reasons = true});
+    page.predicted.emplace(DrawnRun{*changed, then, path_of(*changed, then)});
+  }
+  if (is_whole && prediction.has_times)
+    page.sensitivities =
+        sensitivities_of(changed != nullptr ? *changed : recorded, prediction.predicted.step_time);
+  take(page);
+}
 
 // Writes the files that a prediction leaves behind, and refuses answers under --strict.
 

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "ask/job/apply.h"
-#include "ask/job/rank_facts.h"
+#include "ask/job/chosen_rank.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "base/wording.h"

@@ -7,7 +7,7 @@
 
 #include "ask/interval/ledger.h"
 #include "ask/interval/memory_interval.h"
-#include "ask/interval/paces.h"
+#include "ask/interval/step_variation.h"
 #include "ask/job/job_graph.h"
 #include "ask/predict/unprofiled.h"
 #include "ask/validate/side_removal.h"

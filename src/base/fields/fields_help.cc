@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/fields/setting_json.h"
+#include "base/fields/settings.h"
 #include "base/json_text.h"
 
 namespace foretrace {
@@ -54,6 +57,28 @@ class HelpWriter final : public Fields {
   std::string prefix_;
 };
 
+class Rebaser final : public Fields {
+ public:
+  Rebaser(nlohmann::json& settings, const std::string& folder)
+      : settings_(settings), folder_(folder) {}
+
+  void visit(const Setting& setting) override {
+    const auto found = settings_.find(setting.name);
+    if (found == settings_.end()) return;
+    if (auto* const* nested = std::get_if<Described*>(&setting.value))
+      return rebase_paths(*found, **nested, folder_);
+    if (setting.kind == TextKind::text || !found->is_string()) return;
+    const auto text = found->get<std::string>();
+    const bool is_relative = !text.empty() && !std::filesystem::path(text).is_absolute();
+    if (is_relative && (setting.kind == TextKind::path || is_path(text)))
+      *found = (std::filesystem::path(folder_) / text).lexically_normal().string();
+  }
+
+ private:
+  nlohmann::json& settings_;
+  const std::string& folder_;
+};
+
 }  // namespace
 
 void write_help(Described& object, std::ostream& out) {
@@ -68,6 +93,18 @@ void write_help(Described& object, std::ostream& out) {
     out << "  " << row.name << std::string(names - row.name.size() + 2, ' ') << row.value
         << std::string(values - row.value.size() + 2, ' ') << row.help << '\n';
   }
+}
+
+bool is_path(std::string_view name_or_path) {
+  // A slash in the settings after a name does not count: "switch:bandwidth=25GB/s".
+  const std::string_view name = name_or_path.substr(0, name_or_path.find(':'));
+  return name.find('/') != std::string_view::npos || name_or_path.ends_with(".json");
+}
+
+void rebase_paths(nlohmann::json& settings, Described& object, const std::string& folder) {
+  if (!settings.is_object() || folder.empty()) return;
+  Rebaser rebaser(settings, folder);
+  object.describe(rebaser);
 }
 
 }  // namespace foretrace

@@ -67,6 +67,15 @@ class SchemaWriter final : public Fields {
   Json required = Json::array();
 };
 
+class Writer final : public Fields {
+ public:
+  void visit(const Setting& setting) override {
+    json[std::string(setting.name)] =
+        std::visit([](auto* value) { return as_json(*value); }, setting.value);
+  }
+  nlohmann::json json = nlohmann::json::object();
+};
+
 }  // namespace
 
 Json json_schema(Described& object) {
@@ -77,6 +86,12 @@ Json json_schema(Described& object) {
                  {"additionalProperties", false}};
   if (!writer.required.empty()) schema["required"] = std::move(writer.required);
   return schema;
+}
+
+nlohmann::json write_json(Described& object) {
+  Writer writer;
+  object.describe(writer);
+  return std::move(writer.json);
 }
 
 }  // namespace foretrace

@@ -1,21 +1,130 @@
 // Makes the commands of the program: one for each question, and those of commands.def.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/core.h>
 #include <iostream>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/fields/settings.h"
 #include "base/files/new_file.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "cli/options/command.h"
-#include "cli/options/described_options.h"
 #include "cli/options/progress.h"
 #include "cli/options/stop_signals.h"
 #include "foretrace/error.h"
+#include "foretrace/fields.h"
 #include "foretrace/names.h"
+#include "question/files.h"
 
 namespace foretrace {
+namespace {
+
+// The options of a command, made from settings: "memory_limit" is --memory-limit, and a setting
+// that is given by its place has the name of its value, TRACE.
+
+class DescribedOptions {
+ public:
+  /// Adds an option to the command for each setting. Settings of nested objects are not options.
+  /// With `has_nested`, a nested command may be given in place of what is required.
+  void add(Described& settings, CLI::App& command, bool has_nested = false);
+
+  /// Writes what the command line gives into the settings, and lists the files that it names.
+  /// Throws Error, naming the option, on a bad value or a required setting that is missing.
+  void read(Described& settings, QuestionFiles& files) const;
+
+ private:
+  struct Option {
+    CLI::Option* option = nullptr;
+    std::string shown;               ///< "--memory-limit", "TRACE".
+    std::string word;                ///< What is given, unless it is a list.
+    std::vector<std::string> words;  ///< A list that is given.
+    bool is_on = false;              ///< A flag that is given.
+  };
+
+  std::string command_;                                 ///< "plan show"
+  std::map<std::string, Option, std::less<>> options_;  ///< By the name of the setting.
+};
+
+/// Calls a function for each setting that is no object.
+template <class Function>
+class EachSetting final : public Fields {
+ public:
+  explicit EachSetting(Function function) : function_(std::move(function)) {}
+  void visit(const Setting& setting) override {
+    if (!std::holds_alternative<Described*>(setting.value)) function_(setting);
+  }
+
+ private:
+  Function function_;
+};
+
+/// "--memory-limit" for "memory_limit". A name in capitals is not that of a setting, and stays.
+std::string option_name(std::string_view setting) {
+  std::string text(setting);
+  if (text.find_first_of("abcdefghijklmnopqrstuvwxyz") == text.npos) return text;
+  std::ranges::replace(text, '_', '-');
+  return "--" + text;
+}
+
+void DescribedOptions::add(Described& settings, CLI::App& command, bool has_nested) {
+  const CLI::App* const outer = command.get_parent();
+  const bool is_nested = outer != nullptr && outer->get_parent() != nullptr;
+  command_ = (is_nested ? outer->get_name() + " " : "") + command.get_name();
+  EachSetting each([&](const Setting& setting) {
+    const bool is_flag = std::holds_alternative<bool*>(setting.value);
+    const bool is_list = std::holds_alternative<std::vector<std::string>*>(setting.value);
+    const std::string value = value_name(setting);
+    Option& added = options_[std::string(setting.name)];
+    added.shown =
+        setting.form.is_positional ? std::string(setting.form.value) : option_name(setting.name);
+    std::string names = added.shown;
+    if (!setting.form.letter.empty()) names += fmt::format(",-{}", setting.form.letter);
+    const std::string help(setting.help);
+    if (is_flag) {
+      added.option = command.add_flag(names, added.is_on, help);
+      return;
+    }
+    const bool is_named_twice = setting.form.is_positional && value == setting.form.value;
+    added.option = is_list ? command.add_option(names, added.words, help)
+                           : command.add_option(names, added.word, help);
+    added.option->type_name(is_named_twice ? "" : value);
+    added.option->required(setting.form.is_required && !has_nested);
+    if (!setting.form.is_positional) added.option->allow_extra_args(false);
+  });
+  settings.describe(each);
+}
+
+void DescribedOptions::read(Described& settings, QuestionFiles& files) const {
+  EachSetting each([&](const Setting& setting) {
+    const Option& given = options_.find(setting.name)->second;
+    if (given.option->count() == 0) {
+      if (setting.form.is_required)
+        throw Error(
+            fmt::format("{0}: {1} is required; see `foretrace help {0}`", command_, given.shown));
+      return;
+    }
+    if (auto* const* flag = std::get_if<bool*>(&setting.value)) {
+      **flag = given.is_on;
+      return;
+    }
+    const bool is_list = std::holds_alternative<std::vector<std::string>*>(setting.value);
+    const std::vector<std::string> words = is_list ? given.words : std::vector{given.word};
+    const std::string place =
+        setting.form.is_positional ? command_ + ": " + given.shown : given.shown;
+    within(place, [&] { read_words(words, setting); });
+    files.add(value_name(setting), given.shown, words);
+  });
+  settings.describe(each);
+  settings.check();
+}
+
+}  // namespace
 
 #define COMMAND(name, summary) std::unique_ptr<Command> make_##name##_command();
 #include "cli/commands.def"

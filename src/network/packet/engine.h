@@ -10,7 +10,7 @@
 
 #include "network/packet/message_transfer.h"
 #include "network/packet/packets.h"
-#include "network/packet/pair_paths.h"
+#include "network/packet/paths.h"
 #include "network/packet/train.h"
 #include "network/packet/transport.h"
 

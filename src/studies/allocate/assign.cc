@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 RateCurve scaled_curve(RateCurve curve, double factor) {
   for (auto& [nodes, rate] : curve.points) rate *= factor;
@@ -129,7 +129,7 @@ NodeShares allocate_by_knapsack(const AllocationProblem& problem) {
       choices.push_back({n, {value_of(problem, j, n), -std::abs(n - state.nodes)}});
     chosen[j].assign(budget + 1, 0);
     for (std::size_t b = 0; b <= budget; ++b) {
-      Score best_score{kNone, 0};
+      Score best_score{kImpossible, 0};
       for (const auto& [n, score] : choices) {
         if (static_cast<std::size_t>(n) > b) break;
         const Score& rest = best[b - static_cast<std::size_t>(n)];
