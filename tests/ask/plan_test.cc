@@ -71,20 +71,20 @@ TEST(Plan, CountsThePriceOfGpus) {
   const Folder folder;
   PlanQuestion question = small_question();
   question.gpus = {4, 8};
-  question.prices =
+  question.training.prices =
       folder.write("prices.json", R"({"prices": {"h": "1 EUR/h", "h100": "3.6 EUR/h"}})");
   const PlanReport report = plan(question);
   EXPECT_EQ(report.currency, "EUR");
   const PlanRow& row = report.ranked[0];
   EXPECT_NEAR(*row.cost, static_cast<double>(row.time.count()) * 1e-9 * 8, 1e-6);
   EXPECT_TRUE(std::ranges::any_of(report.front, [](const PlanRow& one) { return one.gpus == 4; }));
-  question.prices =
+  question.training.prices =
       folder.write("others.json", R"({"prices": {"a100": "3 EUR/h", "v100": "1 EUR/h"}})");
   EXPECT_EQ(refusal_of(question),
-            question.prices + ": prices: must have one of h100-sxm5-80gb, got a100, v100");
-  question.prices = folder.write("unitless.json", R"({"prices": {"h100": "3"}})");
+            question.training.prices + ": prices: must have one of h100-sxm5-80gb, got a100, v100");
+  question.training.prices = folder.write("unitless.json", R"({"prices": {"h100": "3"}})");
   EXPECT_EQ(refusal_of(question),
-            question.prices +
+            question.training.prices +
                 ": prices: h100: must be the price of a GPU for an hour, such "
                 "as \"2.5 USD/h\", got \"3\"");
 }

@@ -158,7 +158,7 @@ TEST(KeptPlan, OfAnotherQuestionIsRefused) {
   // The kept bounds do not depend on these settings.
   EXPECT_EQ(why([](PlanQuestion& q) { q.top = 5; }), "none");
   EXPECT_EQ(why([](PlanQuestion& q) { q.layout = "tp=8,global_batch=64"; }), "none");
-  EXPECT_EQ(why([&](PlanQuestion& q) { q.prices = prices; }), "none");
+  EXPECT_EQ(why([&](PlanQuestion& q) { q.training.prices = prices; }), "none");
   EXPECT_EQ(why([](PlanQuestion& q) { q.strategy = "dapple"; }),
             "--keep: is for the exhaustive search, got --strategy dapple");
   EXPECT_EQ(refusal_of(question_of(), {.path = path, .shard = {1, 2}}), "none");

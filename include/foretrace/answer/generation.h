@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/answer/training.h"
 #include "foretrace/notes.h"
 #include "foretrace/units.h"
 
@@ -74,6 +75,7 @@ struct GeneratedScore {
 
 struct GenerationReport {
   std::optional<GeneratedStep> step{};
+  std::optional<TrainingRun> training{};
   std::vector<GeneratedRow> rows{};
   std::optional<GeneratedScore> score{};
   /// Name, value and unit of each fitted constant; empty if none was fitted.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "foretrace/answer/generation.h"
+#include "foretrace/answer/training.h"
 #include "foretrace/notes.h"
 #include "foretrace/units.h"
 
@@ -73,6 +74,7 @@ struct PlanReport {
   };
   std::vector<Launch> launches;
   std::optional<GenerationReport> measured;  ///< How well the user's measured runs are reproduced.
+  std::optional<TrainingRun> training{};     ///< With the fastest layout.
   std::vector<std::string> assumptions;
   Notes notes;
 };

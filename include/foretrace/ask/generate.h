@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "foretrace/answer/generation.h"
+#include "foretrace/ask/training.h"
 
 namespace foretrace {
 
@@ -16,6 +17,7 @@ struct GenerateQuestion {
   std::string layout{};   ///< Settings of Layout: "tp=8,pp=12".
 
   std::optional<Bytes> memory_limit{};  ///< Of a device; all of it if not given.
+  TrainingQuestion training{};
 
   std::string against{};             ///< Table of measured steps to compare with.
   std::string calibrate{};           ///< Table of measured steps to fit to.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "foretrace/answer/plan.h"
+#include "foretrace/ask/training.h"
 #include "foretrace/import.h"
 
 namespace foretrace {
@@ -22,7 +23,7 @@ struct PlanQuestion {
   std::string layout{};              ///< The user's own: always in the answer.
   std::string fix{};                 ///< Settings that all layouts share: "tp=8".
   std::optional<Bytes> memory{};     ///< Limit per device; empty: all its memory.
-  std::string prices{};              ///< JSON: {"prices": {"h100": "2.5 USD/h"}}.
+  TrainingQuestion training{};       ///< Of a described model: of its fastest layout.
   std::string measured{};            ///< Table of measured steps to reproduce first.
   std::string calibrate{};           ///< Table of measured steps to fit to.
   std::int64_t calibrate_rows = -1;  ///< As in GenerateQuestion.

@@ -177,6 +177,14 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
                     to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
                     largest_parts(priced.memory)));
   report.step = answer_of(asked, priced);
+  report.training =
+      run_of(question.training, {.time = report.step->time,
+                                 .lower = report.step->lower,
+                                 .upper = report.step->upper,
+                                 .gpus = report.step->devices,
+                                 .device = asked.platform.device.name,
+                                 .tokens = static_cast<double>(asked.layout.global_batch) *
+                                           static_cast<double>(asked.workload->tokens())});
 }
 
 }  // namespace
@@ -200,6 +208,11 @@ CalibratedSteps calibrate_steps(const GenerateQuestion& question,
 GenerationReport generate_step(const GenerateQuestion& question) {
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
+  const bool asks_for_run = question.training.is_asked();
+  if (!asks_for_run && !question.training.prices.empty())
+    throw Error("--prices: needs --tokens or --steps-total");
+  if (asks_for_run && !question.against.empty())
+    throw Error("--tokens and --steps-total: must not be given together with --against");
   GenerationReport report{.calibration = question.calibrate};
   auto [calibration, fitted] = calibrate_steps(question, report.assumptions);
   if (!question.calibrate.empty()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <fmt/core.h>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -179,52 +178,6 @@ std::optional<PlanOutcome> resumable_search(const PlanQuestion& question, const 
 
 constexpr double kPricedSteps = 1000;  ///< Steps that a reported price is for.
 
-struct GpuPrice {
-  double per_hour = 0;
-  std::string currency;
-};
-
-/// "2.5 USD/h"
-GpuPrice read_price(const std::string& text) {
-  GpuPrice price;
-  const char* const end = text.data() + text.size();
-  const auto [number_end, error] = std::from_chars(text.data(), end, price.per_hour);
-  std::string_view unit(number_end, static_cast<std::size_t>(end - number_end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (error != std::errc() || price.per_hour <= 0 || unit.size() < 3 || !unit.ends_with("/h"))
-    throw Error(fmt::format(
-        "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
-  price.currency = unit.substr(0, unit.size() - 2);
-  return price;
-}
-
-GpuPrice price_of(const std::string& path, const std::string& device) {
-  const nlohmann::json json = read_json_file(path);
-  return within(path, [&] {
-    const auto prices = json.find("prices");
-    if (!json.is_object() || prices == json.end() || !prices->is_object())
-      throw Error(fmt::format("must be {{\"prices\": {{\"{}\": \"2.5 USD/h\", ...}}}}", device));
-    // The longest name that the device's name begins with: "h100" for h100-sxm5-80gb.
-    std::vector<std::string> priced_devices;
-    std::string best_match;
-    for (const auto& [name, value] : prices->items()) {
-      priced_devices.push_back(name);
-      if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
-          name.size() > best_match.size())
-        best_match = name;
-    }
-    if (!best_match.empty()) {
-      return within("prices: " + best_match, [&] {
-        const nlohmann::json& text = (*prices)[best_match];
-        if (!text.is_string()) throw Error("must be a string with a unit, such as \"2.5 USD/h\"");
-        return read_price(text.get<std::string>());
-      });
-    }
-    throw Error(fmt::format("prices: must have one of {}, got {}", device,
-                            priced_devices.empty() ? "none" : joined(priced_devices)));
-  });
-}
-
 /// The settings that a text names, except those that are never searched.
 std::set<std::string> named_settings(const std::string& text) {
   if (text.empty()) return {};
@@ -267,9 +220,10 @@ class Planner {
     space_.step.workload = find_workload(question.model);
     space_.step.platform = find_platform(question.machine);
     space_.memory = question.memory, space_.shown = question.top;
+    question.training.is_asked();
     read_layouts();
-    if (!question.prices.empty()) {
-      const GpuPrice price = price_of(question.prices, space_.step.platform.device.name);
+    if (!question.training.prices.empty()) {
+      const GpuPrice price = price_of(question.training.prices, space_.step.platform.device.name);
       space_.gpu_hour = price.per_hour, report_.currency = price.currency;
     }
   }
@@ -315,6 +269,7 @@ class Planner {
       if (const auto& planned = outcome.launched[i])
         launch.row = row_of(*planned), launch.flags = launch_programs()[i].flags(planned->layout);
     }
+    add_training();
     report_.assumptions.emplace_back(
         "flags of programs are recalled from their releases of 2025; micro-batches are powers of "
         "two");
@@ -322,6 +277,20 @@ class Planner {
   }
 
  private:
+  /// What the whole run takes with the fastest layout.
+  void add_training() {
+    if (report_.ranked.empty()) return;
+    const PlanRow& row = report_.ranked.front();
+    const double tokens = static_cast<double>(report_.global_batch) *
+                          static_cast<double>(space_.step.workload->tokens());
+    report_.training = run_of(question_.training, {.time = row.time,
+                                                   .lower = row.lower,
+                                                   .upper = row.upper,
+                                                   .gpus = row.gpus,
+                                                   .device = space_.step.platform.device.name,
+                                                   .tokens = tokens});
+  }
+
   /// Reads the settings that all layouts share: those of the user's own layout, overridden by the
   /// fixed ones.
   void read_layouts() {

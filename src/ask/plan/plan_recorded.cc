@@ -157,7 +157,9 @@ class RecordedPlanner {
     const std::pair<const char*, bool> unsupported[] = {
         {"--layout", !question_.layout.empty()},
         {"--fix", !question_.fix.empty()},
-        {"--prices", !question_.prices.empty()},
+        {"--prices", !question_.training.prices.empty()},
+        {"--tokens", !question_.training.tokens.empty()},
+        {"--steps-total", !question_.training.steps.empty()},
         {"--measured", !question_.measured.empty()},
         {"--calibrate", !question_.calibrate.empty()},
         {"--strategy", question_.strategy != "exhaustive"}};

@@ -16,6 +16,7 @@ class Generate final : public Question {
               "tp=8,pp=12,dp=4,micro_batch=1,global_batch=512");
     fields.optional_bytes("memory_limit", question_.memory_limit,
                           "Memory of a device; by default all it has");
+    question_.training.describe(fields);
     describe_calibration(fields, question_);
     fields.path("against", question_.against,
                 "Compare with measured steps in a table as for --calibrate, except the rows that "

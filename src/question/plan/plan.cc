@@ -83,8 +83,7 @@ class PlanLayouts final : public Question {
               "are not searched, such as its precision, apply to all layouts");
     fields.as({.value = "SETTINGS"})
         .text("fix", question_.fix, "Settings that every layout must have: tp=8,schedule=1f1b");
-    fields.path("prices", question_.prices,
-                "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
+    question_.training.describe(fields);
     fields.path("measured", question_.measured,
                 "First show how well these measured runs are reproduced: CSV as for --calibrate");
     describe_calibration(fields, question_);

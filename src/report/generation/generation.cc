@@ -2,6 +2,7 @@
 
 #include "foretrace/answer/generation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -122,7 +123,8 @@ Table layer_table(const GeneratedStep& step) {
   return table;
 }
 
-void describe_step(const GeneratedStep& step, Document& document) {
+void describe_step(const GeneratedStep& step, const std::optional<TrainingRun>& training,
+                   Document& document) {
   document.say(fmt::format("{} on {} of {}{}", step.model, counted(step.devices, "device"),
                            step.machine, step.layout.empty() ? "" : ", " + step.layout));
   document.sum_up(step_time_text(step));
@@ -136,6 +138,10 @@ void describe_step(const GeneratedStep& step, Document& document) {
            fmt::format("{} allocated, {} reserved of {}; too much with a probability of {}",
                        to_text(step.allocated), to_text(step.reserved), to_text(step.device_memory),
                        to_share(step.out_of_memory)));
+  if (training) {
+    for (const auto& [word, text] : sentences_of(*training)) document.say(word, text);
+    document.sum_up(sentences_of(*training).front().second);
+  }
   Table times{.heading = {"where the time goes", "time", "part"}, .rows = {}};
   for (const auto& [name, time] : step.breakdown) {
     times.rows.push_back(
@@ -195,6 +201,7 @@ nlohmann::json to_json(const GenerationReport& report) {
   return {{"schema", "foretrace.generation/1"},
           {"tool", {{"version", kVersion}}},
           {"step", report.step ? step_json(*report.step) : nlohmann::json()},
+          {"training", training_json(report.training)},
           {"rows", rows},
           {"score", report.score ? score_json(*report.score) : nlohmann::json()},
           {"constants", fitted},
@@ -224,7 +231,7 @@ void write_csv(const GenerationReport& report, std::ostream& out) {
 
 Document document_of(const GenerationReport& report) {
   Document document("Step");
-  if (report.step) describe_step(*report.step, document);
+  if (report.step) describe_step(*report.step, report.training, document);
   if (!report.rows.empty())
     document.section("Rows", Document::Heading::not_in_text).table(row_table(report.rows));
   if (report.score) {
@@ -238,7 +245,9 @@ Document document_of(const GenerationReport& report) {
     fitted.rows.push_back({name, to_fixed(value, 3), unit});
   if (!fitted.rows.empty())
     document.titled("", fitted).section("").say("calibration from " + report.calibration);
-  return document.list("assumed:", report.assumptions).notes(report.notes, "notes:");
+  std::vector<std::string> assumed = report.assumptions;
+  if (report.training) std::ranges::copy(report.training->assumptions, std::back_inserter(assumed));
+  return document.list("assumed:", assumed).notes(report.notes, "notes:");
 }
 
 }  // namespace foretrace

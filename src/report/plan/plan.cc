@@ -264,6 +264,7 @@ nlohmann::json to_json(const PlanReport& report) {
       {"command", report.command},
       {"launches", launches},
       {"measured", report.measured ? to_json(*report.measured) : nlohmann::json()},
+      {"training", training_json(report.training)},
       {"assumptions", report.assumptions},
       {"notes", notes_json(report.notes)}};
 }
@@ -305,8 +306,14 @@ Document document_of(const PlanReport& report) {
   }});
   if (!report.strategy)
     document.titled(front_title(report, front.size()), plan_table(report, front));
+  if (report.training) {
+    document.section("The whole training, with the fastest layout:");
+    for (const auto& [word, text] : sentences_of(*report.training)) document.say(word, text);
+  }
   document.list("how to run the fastest:", launch_lines(report));
-  document.list("assumed:", report.assumptions);
+  std::vector<std::string> assumed = report.assumptions;
+  if (report.training) std::ranges::copy(report.training->assumptions, std::back_inserter(assumed));
+  document.list("assumed:", assumed);
   return document.notes(report.measured ? report.measured->notes : report.notes, "notes:");
 }
 

@@ -1,0 +1,198 @@
+#include "foretrace/ask/training.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/files/json_file.h"
+#include "base/wording.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kHour = 3600;
+constexpr double kMostCounted = 1e18;
+/// A job that trains less of its time does not get on.
+constexpr double kLeastGoodput = .01;
+
+double in_seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
+
+/// A number and the unit behind it: "2.5 USD/h", "15T".
+struct Quantity {
+  double number = 0;
+  std::string_view unit;
+};
+
+std::optional<Quantity> quantity_of(std::string_view text) {
+  Quantity found;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, found.number);
+  if (error != std::errc() || !(found.number > 0) || !std::isfinite(found.number)) return {};
+  found.unit = {rest, static_cast<std::size_t>(end - rest)};
+  while (found.unit.starts_with(' ')) found.unit.remove_prefix(1);
+  return found;
+}
+
+/// "15T", "300B", "1.5M", "100k" or a plain number.
+double count_of(const std::string& option, const std::string& text) {
+  constexpr std::pair<std::string_view, double> kLetters[] = {
+      {"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
+  if (const std::optional<Quantity> found = quantity_of(text)) {
+    for (const auto& [letter, factor] : kLetters) {
+      if (found->unit == letter && found->number * factor <= kMostCounted)
+        return found->number * factor;
+    }
+  }
+  throw Error(
+      fmt::format("{}: must be a count such as 100k, 1.5M, 300B or 15T, got \"{}\"", option, text));
+}
+
+/// The text that the file has for the device in its object `key`.
+template <class Read>
+auto of_device(const std::string& path, const char* key, const std::string& device,
+               const std::string& example, const Read& read) {
+  const nlohmann::json json = read_json_file(path);
+  return within(path, [&] {
+    const auto all = json.is_object() ? json.find(key) : json.end();
+    if (all == json.end() || !all->is_object())
+      throw Error(fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key, device, example));
+    std::vector<std::string> names;
+    std::string best_match;
+    for (const auto& [name, value] : all->items()) {
+      names.push_back(name);
+      if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
+          name.size() > best_match.size())
+        best_match = name;
+    }
+    if (best_match.empty())
+      throw Error(fmt::format("{}: must have one of {}, got {}", key, device,
+                              names.empty() ? "none" : joined(names)));
+    return within(fmt::format("{}: {}", key, best_match), [&] {
+      const nlohmann::json& text = (*all)[best_match];
+      if (!text.is_string())
+        throw Error(fmt::format("must be a string with a unit, such as \"{}\"", example));
+      return read(text.get<std::string>());
+    });
+  });
+}
+
+double watts_of(const std::string& text) {
+  const std::optional<Quantity> found = quantity_of(text);
+  if (found && found->unit == "W") return found->number;
+  if (found && found->unit == "kW") return found->number * 1000;
+  throw Error(fmt::format(
+      "must be the power of a GPU while it trains, such as \"700 W\", got \"{}\"", text));
+}
+
+RangedNumber times(const RangedNumber& number, double factor) {
+  return {number.point * factor, number.lower * factor, number.upper * factor};
+}
+
+void add_failures(const TrainingQuestion& question, TrainingRun& run) {
+  const double between = *question.mtbf_hours * kHour / static_cast<double>(run.gpus);
+  run.failures = goodput_with(between, in_seconds_of(question.checkpoint_time),
+                              in_seconds_of(question.restart_time));
+  if (run.failures->goodput < kLeastGoodput)
+    throw Error(fmt::format(
+        "--mtbf-hours: must be so long that a job on {} gets on between failures, every {} s here, "
+        "got {}",
+        counted(run.gpus, "GPU"), to_fixed(between, 1), to_text(*question.mtbf_hours)));
+  run.seconds = times(run.seconds, 1 / run.failures->goodput);
+  run.assumptions.push_back(fmt::format(
+      "each GPU fails every {} h on average, independently and at any time, and any failure stops "
+      "the job; a checkpoint takes {}, a restart {}, with checkpoints as far apart as is best "
+      "(Daly 2006)",
+      to_text(*question.mtbf_hours), to_text(question.checkpoint_time),
+      to_text(question.restart_time)));
+}
+
+}  // namespace
+
+void TrainingQuestion::describe(Fields& fields) {
+  fields.as({.value = "COUNT"})
+      .text("tokens", tokens, "Say what training on so many tokens takes: 15T, 300B");
+  fields.as({.value = "COUNT"}).text("steps_total", steps, "Say what so many steps take: 100k");
+  fields.path("prices", prices, "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
+  fields.path("power", power,
+              "With --tokens or --steps-total: what GPUs draw, {\"power\": {\"h100\": \"700 W\"}}");
+  fields.optional_number("mtbf_hours", mtbf_hours,
+                         "With --tokens or --steps-total: mean time between failures of one GPU, "
+                         "such as 50000 (Llama 3 405B: 419 in 54 days on 16,384)");
+  fields.time("checkpoint_time", checkpoint_time,
+              "With --mtbf-hours: how long a checkpoint stops training", Nanoseconds{1});
+  fields.time("restart_time", restart_time,
+              "With --mtbf-hours: from a failure until training goes on from the last checkpoint");
+}
+
+bool TrainingQuestion::is_asked() const {
+  if (!tokens.empty() && !steps.empty())
+    throw Error(
+        "--tokens and --steps-total: must not be given together, as each says how long to "
+        "train");
+  if (mtbf_hours && !(*mtbf_hours > 0))
+    throw Error("--mtbf-hours: must be above 0, got " + to_text(*mtbf_hours));
+  if (!tokens.empty() || !steps.empty()) return true;
+  if (!power.empty()) throw Error("--power: needs --tokens or --steps-total");
+  if (mtbf_hours) throw Error("--mtbf-hours: needs --tokens or --steps-total");
+  return false;
+}
+
+std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step) {
+  if (!question.is_asked()) return std::nullopt;
+  TrainingRun run{.gpus = step.gpus};
+  if (!question.steps.empty()) {
+    run.steps = count_of("--steps-total", question.steps);
+    if (step.tokens) run.tokens = run.steps * *step.tokens;
+  } else {
+    if (!step.tokens)
+      throw Error(
+          "--tokens: must not be given where the tokens of a step are unknown; give "
+          "--steps-total");
+    run.tokens = count_of("--tokens", question.tokens);
+    run.steps = std::ceil(*run.tokens / *step.tokens);
+  }
+  run.seconds = times(
+      {in_seconds_of(step.time), in_seconds_of(step.lower), in_seconds_of(step.upper)}, run.steps);
+  run.assumptions.emplace_back("all steps of the run take as long as the predicted one");
+  if (question.mtbf_hours) add_failures(question, run);
+  const double gpu_hours = static_cast<double>(run.gpus) / kHour;
+  if (!question.prices.empty()) {
+    const GpuPrice price = price_of(question.prices, step.device);
+    run.price_of_hour = price.per_hour, run.currency = price.currency;
+    run.price = times(run.seconds, gpu_hours * price.per_hour);
+  }
+  if (!question.power.empty()) {
+    run.watts = of_device(question.power, "power", step.device, "700 W", watts_of);
+    run.energy = times(run.seconds, gpu_hours * run.watts);
+    run.assumptions.emplace_back(
+        "GPUs draw this power all the time; hosts, network and cooling are not counted");
+  }
+  return run;
+}
+
+GpuPrice price_of(const std::string& path, const std::string& device) {
+  return of_device(path, "prices", device, "2.5 USD/h", [](const std::string& text) {
+    const std::optional<Quantity> found = quantity_of(text);
+    if (!found || found->unit.size() < 3 || !found->unit.ends_with("/h"))
+      throw Error(fmt::format(
+          "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
+    return GpuPrice{found->number, std::string(found->unit.substr(0, found->unit.size() - 2))};
+  });
+}
+
+TrainingRun::Failures goodput_with(double between, double checkpoint, double restart) {
+  const double ratio = checkpoint / (2 * between);
+  const double every =
+      ratio < 1 ? std::sqrt(2 * checkpoint * between) * (1 + std::sqrt(ratio) / 3 + ratio / 9) -
+                      checkpoint
+                : between;
+  const double wall =
+      between * std::exp(restart / between) * std::expm1((every + checkpoint) / between) / every;
+  return {.goodput = 1 / wall, .between = between, .checkpoint_every = every};
+}
+
+}  // namespace foretrace
