@@ -57,6 +57,12 @@ std::optional<double> CollectiveRow::error() const {
   return static_cast<double>((time - *measured).count()) / static_cast<double>(measured->count());
 }
 
+std::optional<double> RecordedCollectives::error() const {
+  if (!priced || !transfer || transfer->typical <= 0ns) return std::nullopt;
+  return static_cast<double>((*priced - transfer->typical).count()) /
+         static_cast<double>(transfer->typical.count());
+}
+
 std::size_t Diagnosis::count(Severity severity) const {
   return static_cast<std::size_t>(
       std::count_if(findings.begin(), findings.end(),

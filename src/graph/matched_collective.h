@@ -8,6 +8,7 @@
 //     rank 1   ......|enter|~~~|TTT|       T transfer: the duration
 //     rank 2   ............|enter|TTT|
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct MatchedCollective {
   /// measured: the recordings number the collectives; inferred: matched by the order of operations.
   Provenance matched = Provenance::inferred;
   std::vector<CollectiveMember> members;  ///< By rank; at least two.
+  std::size_t last = 0;                   ///< Index of the member that entered last.
+  Nanoseconds arrival_skew{0};            ///< From the first entry to the last, on a common clock.
 };
 
 }  // namespace foretrace

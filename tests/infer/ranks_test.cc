@@ -54,6 +54,8 @@ TEST(Ranks, TheLastKeepsOthersWaitingSinceTheOneBeforeIt) {
                                       {"gpu: A 700, c:collective 400", 2, 3}}));
   EXPECT_EQ(join.ranks[2].times_last, 1U);
   EXPECT_EQ(join.ranks[2].keeps_waiting, 400us);
+  EXPECT_EQ(join.collectives[0].last, 2U);
+  EXPECT_EQ(join.collectives[0].arrival_skew, 600us);
 }
 
 TEST(Ranks, WhoLeavesBeforeTheLastComesWaitsForNobody) {

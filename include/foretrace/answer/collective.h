@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/notes.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -53,13 +54,44 @@ struct CollectiveError {
   double median = 0, highest = 0;  ///< Absolute relative errors.
 };
 
+/// The recorded collectives of one operation, group and size. Times of several collectives are the
+/// lower of the middle two, so that each is a time that a rank recorded.
+struct RecordedCollectives {
+  std::string operation;    ///< "all_gather"; as recorded if it is none that is priced.
+  std::string group;        ///< "ranks 0, 1", or the name of the group.
+  std::uint32_t ranks = 0;  ///< Size of the group; 0 if unknown.
+  std::uint32_t nodes = 1;  ///< Nodes of the machine that the group spans; 1 without a machine.
+  Bytes bytes{};            ///< The whole buffer, as nccl-tests counts it; 0 if unknown.
+  std::size_t count = 0;
+  std::size_t kernels = 0;      ///< Recorded kernels; `count` times the ranks that recorded one.
+  Nanoseconds kernel_total{0};  ///< Time of all these kernels, with their waits for others.
+  Nanoseconds kernel{0};        ///< Time of a typical one.
+
+  struct Spread {
+    Nanoseconds typical{0}, least{0}, most{0};
+  };
+  /// From the first entry to the last, over the ranks; nullopt if no other rank recorded it.
+  std::optional<Spread> skew;
+  /// From the last entry to the exit of the rank that entered last, which is the whole kernel of
+  /// that rank and needs no common clock; nullopt if no other rank recorded it.
+  std::optional<Spread> transfer;
+  double bus_bandwidth = 0;           ///< Bytes per second, of the typical transfer; 0 if unknown.
+  std::optional<Nanoseconds> priced;  ///< nullopt without a machine, and for unknown sizes.
+
+  /// (priced - transfer) / transfer, for the typical transfer.
+  std::optional<double> error() const;
+};
+
 struct CollectiveReport {
   std::string machine;   ///< With the source of its figures; or "uniform network".
   std::string fidelity;  ///< "closed", "flow" or "packet"
   std::uint32_t groups = 1;
   std::vector<CollectiveRow> rows;
+  /// All collectives of the recording that --against names, those with most time first.
+  std::vector<RecordedCollectives> recorded;
   std::vector<CollectiveError> errors;  ///< Empty without --against.
   std::vector<std::string> assumptions;
+  Notes notes;              ///< Warnings about the files of the recording.
   std::string calibration;  ///< Path of the calibration file; empty without one.
 };
 
@@ -68,7 +100,7 @@ class Document;
 Document document_of(const CollectiveReport& report);
 /// The object with schema "foretrace.collective/1".
 nlohmann::json to_json(const CollectiveReport& report);
-/// One row for each size.
+/// One row for each size; for a recording, one for each operation, group and size.
 void write_csv(const CollectiveReport& report, std::ostream& out);
 
 }  // namespace foretrace

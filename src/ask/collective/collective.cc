@@ -4,15 +4,17 @@
 #include "foretrace/ask/collective.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/core.h>
+#include <fmt/format.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ask/collective/pricing.h"
-#include "ask/job/job.h"
+#include "ask/collective/recorded.h"
 #include "base/files/json_file.h"
 #include "base/files/new_file.h"
 #include "base/json_text.h"
@@ -24,64 +26,12 @@
 namespace foretrace {
 namespace {
 
-/// Bytes of the recorded collectives of a rank, by task.
-using Sizes = std::map<TaskId, Bytes>;
-
-Sizes sizes_of(const Graph& graph) {
-  Sizes sizes;
-  for (const RecordedCollective& collective : graph.collectives())
-    sizes[collective.task] = collective.bytes;
-  return sizes;
-}
-
-/// Whether a path is a trace or a folder of traces, judged by its ending.
-bool is_recording(const std::string& path) {
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) return true;
-  return path.ends_with(".gz") || path.ends_with(".ftrace") || path.ends_with(".zst");
-}
-
-/// Measures the collectives of a job with joined ranks: the part of their time that was transfer,
-/// not waiting for ranks that entered later, as the median over the members. `per_node` is the
-/// number of ranks on a node. Throws TraceError if the ranks cannot be joined, and Error if no
-/// collective has its size.
-std::vector<MeasuredCollective> recorded_rows(const std::string& path, std::uint32_t per_node) {
-  const JobRanks job = read_job(path, {.joining = Joining::required});
-  std::vector<Sizes> sizes;
-  for (const Rank& rank : job.ranks) sizes.push_back(sizes_of(rank.inference.graph));
-  std::vector<MeasuredCollective> rows;
-  for (const MatchedCollective& collective : job.join.collectives) {
-    const std::optional<Operation> operation = operation_recorded_as(collective.operation);
-    if (!operation || collective.members.empty()) continue;
-    const CollectiveMember& first = collective.members.front();
-    MeasuredCollective row{.operation = *operation,
-                           .ranks = static_cast<std::uint32_t>(collective.members.size())};
-    row.nodes = std::max(1U, (row.ranks + per_node - 1) / per_node);
-    row.bytes = sizes[job.world[first.rank].recorded][first.task];
-    std::vector<double> transfers;
-    for (const CollectiveMember& member : collective.members) {
-      if (!member.left_early)
-        transfers.push_back(static_cast<double>((member.recorded - member.skew).count()) / 1e3);
-    }
-    row.us = median(transfers);
-    if (row.bytes > Bytes{} && row.us > 0) rows.push_back(row);
-  }
-  if (rows.empty())
-    throw Error(path +
-                ": has no collective of several ranks with its size; record all ranks with "
-                "PyTorch's record_shapes=True");
-  return rows;
-}
-
-/// Reads the rows of a table or of a recording; the ranks of a recording are placed as many to a
-/// node as the machine has.
+/// Reads the rows of a table or of a recording.
 std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
                                         Operation operation) {
   if (!is_recording(path)) return read_measured_file(path, operation, question.only);
-  const Cluster cluster = find_cluster(question.machine, 1);
-  const std::int32_t per_node =
-      std::max(cluster.facts.devices_per_host, cluster.facts.devices_per_nvlink_domain);
-  return recorded_rows(path, static_cast<std::uint32_t>(std::max(1, per_node)));
+  Notes unread;
+  return measured_in(path, recorded_in(path, devices_per_node(question), unread));
 }
 
 /// Identity of measured rows: operation, nodes, ranks, bytes.
@@ -90,6 +40,8 @@ using MeasuredTimes = std::map<Key, std::vector<double>>;
 
 struct ComparedRows {
   MeasuredTimes rows;
+  std::vector<RecordedCollectives> recorded;  ///< Empty unless a recording is compared with.
+  Notes notes;                                ///< About that recording.
   bool has(const Key& key) const { return rows.contains(key); }
 };
 
@@ -126,21 +78,44 @@ std::optional<Calibration> calibration_of(const CollectiveQuestion& question, Op
   return Calibration(rows, places_for(question, rows));
 }
 
+/// Whether the question names an operation or an algorithm, so that only that is priced.
+bool names_operation(const CollectiveQuestion& question) {
+  return question.name != "auto" || !question.operation.empty() || question.algorithm != "auto";
+}
+
+/// The operations of rows, each once: "all_gather, all_reduce".
+std::string operations_of(const std::vector<MeasuredCollective>& rows) {
+  std::set<std::string_view> names;
+  for (const MeasuredCollective& row : rows) names.insert(to_string(row.operation));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 /// The rows to compare with, except those that the calibration used.
 ComparedRows compared_rows(const CollectiveQuestion& question,
                            const RequestedCollective& requested) {
   ComparedRows compared;
   if (question.against.empty()) return compared;
   const bool same = question.against == question.calibrate;
-  if (question.machine.empty() && is_recording(question.against))
-    throw Error("--against: a recording needs --machine, which gives the ranks on a node");
-  for (const MeasuredCollective& row : rows_of(question, question.against, requested.operation)) {
+  std::vector<MeasuredCollective> rows;
+  if (is_recording(question.against)) {
+    compared.recorded = recorded_in(question.against, devices_per_node(question), compared.notes);
+    if (!names_operation(question)) return compared;
+    if (question.machine.empty())
+      throw Error(
+          "--against: a recording needs --machine to price one operation; name auto to "
+          "see what was recorded");
+    rows = measured_in(question.against, compared.recorded);
+  } else {
+    rows = read_measured_file(question.against, requested.operation, question.only);
+  }
+  for (const MeasuredCollective& row : rows) {
     if (row.operation != requested.operation || (same && calibrates(question, row))) continue;
     compared.rows[key_of(row)].push_back(row.us);
   }
   if (compared.rows.empty())
-    throw Error(fmt::format("{}: has no {}{}", question.against, to_string(requested.operation),
-                            same ? " that the calibration did not see" : ""));
+    throw Error(fmt::format("{}: has no {}{}; it has {}", question.against,
+                            to_string(requested.operation),
+                            same ? " that the calibration did not see" : "", operations_of(rows)));
   return compared;
 }
 
@@ -173,7 +148,7 @@ std::vector<Bytes> sizes_of(const CollectiveQuestion& question, const Collective
 void set_measured(CollectiveRow& row, Operation operation, const ComparedRows& compared) {
   const auto found = compared.rows.find({operation, row.nodes, row.ranks, row.bytes.count});
   if (found == compared.rows.end()) return;
-  row.measured = Nanoseconds(static_cast<std::int64_t>(median(found->second) * 1e3));
+  row.measured = from_microseconds(lower_median(found->second));
 }
 
 CollectiveError error_of(const std::string& shape, std::vector<double> errors) {
@@ -186,14 +161,18 @@ constexpr std::int64_t kLarge = 1 << 20;  ///< Bytes from which bandwidth counts
 void add_errors(CollectiveReport& report) {
   std::map<std::string, std::vector<double>> by_shape;
   std::vector<double> all, large;
-  for (const CollectiveRow& row : report.rows) {
+  const auto take = [&](const auto& row) {
     const std::optional<double> error = row.error();
-    if (!error) continue;
+    if (!error) return;
     const double size = std::abs(*error);
     all.push_back(size);
     if (row.bytes.count >= kLarge) large.push_back(size);
     by_shape[fmt::format("{}, {}", counted(row.nodes, "node"), counted(row.ranks, "rank"))]
         .push_back(size);
+  };
+  for (const CollectiveRow& row : report.rows) take(row);
+  if (report.rows.empty()) {
+    for (const RecordedCollectives& row : report.recorded) take(row);
   }
   for (auto& [shape, errors] : by_shape)
     report.errors.push_back(error_of(shape, std::move(errors)));
@@ -264,7 +243,7 @@ void add_assumptions(CollectiveReport& report, const CollectiveQuestion& questio
   if (question.machine.empty()) return;
   const bool nccl = std::any_of(report.rows.begin(), report.rows.end(),
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
-  if (nccl)
+  if (nccl || (report.rows.empty() && !calibration))
     report.assumptions.push_back(
         "times are the estimates by which NCCL 2.30.7 chooses, plus the cost of copies and of "
         "short "
@@ -272,17 +251,25 @@ void add_assumptions(CollectiveReport& report, const CollectiveQuestion& questio
         "of rings; --calibrate FILE uses measured times");
 }
 
-}  // namespace
+void add_recorded_assumptions(CollectiveReport& report) {
+  if (report.recorded.empty()) return;
+  report.assumptions.push_back(
+      "transfer is the kernel of the rank that entered last, from its entry to its own exit; skew "
+      "is from the first entry to the last, on clocks that common ends relate; of several "
+      "collectives, the lower of the middle two counts");
+  const auto alone = std::ranges::count_if(
+      report.recorded, [](const auto& row) { return !row.transfer.has_value(); });
+  if (alone > 0)
+    report.assumptions.push_back(fmt::format(
+        "{} of {} rows {} recorded by one rank alone, which has no skew: its kernels include the "
+        "wait for the others, so that neither transfer nor bandwidth is known; record all ranks",
+        alone, report.recorded.size(), alone == 1 ? "was" : "were"));
+}
 
-CollectiveReport price_collective(const CollectiveQuestion& question) {
-  check(question);
-  const RequestedCollective requested = requested_collective(question);
-  const std::optional<Calibration> calibration = calibration_of(question, requested.operation);
-  save(question, calibration);
-  const ComparedRows compared = compared_rows(question, requested);
-  CollectiveReport report;
-  report.fidelity = question.fidelity;
-  report.groups = static_cast<std::uint32_t>(question.groups);
+/// Prices the sizes of each shape that the question or the measured rows name.
+void add_rows(const CollectiveQuestion& question, const RequestedCollective& requested,
+              const Calibration* calibration, const ComparedRows& compared,
+              CollectiveReport& report) {
   const auto add = [&](const auto& pricing, const CollectiveRow& shape) {
     for (const Bytes bytes : sizes_of(question, shape, compared, requested.operation)) {
       report.rows.push_back(pricing.price(requested, bytes));
@@ -293,21 +280,40 @@ CollectiveReport price_collective(const CollectiveQuestion& question) {
     report.machine = "uniform network";
     add(UniformPricing(question),
         row_of(requested.operation, static_cast<std::uint32_t>(question.ranks), 1, {}));
-  } else {
-    for (const auto& [ranks, per_node] : shapes_of(question, compared)) {
-      const MachinePricing pricing(question, ranks, per_node,
-                                   calibration ? &*calibration : nullptr);
-      check_groups(pricing.places().ranks, report.groups);
-      report.machine = source_of(pricing.cluster());
-      for (const std::string& sentence : pricing.assumed()) {
-        if (std::find(report.assumptions.begin(), report.assumptions.end(), sentence) ==
-            report.assumptions.end())
-          report.assumptions.push_back(sentence);
-      }
-      add(pricing, row_of(requested.operation, pricing.places().ranks, pricing.places().nodes, {}));
-    }
+    return;
   }
+  for (const auto& [ranks, per_node] : shapes_of(question, compared)) {
+    const MachinePricing pricing(question, ranks, per_node, calibration);
+    check_groups(pricing.places().ranks, report.groups);
+    report.machine = source_of(pricing.cluster());
+    for (const std::string& sentence : pricing.assumed()) {
+      if (std::ranges::count(report.assumptions, sentence) == 0)
+        report.assumptions.push_back(sentence);
+    }
+    add(pricing, row_of(requested.operation, pricing.places().ranks, pricing.places().nodes, {}));
+  }
+}
+
+}  // namespace
+
+CollectiveReport price_collective(const CollectiveQuestion& question) {
+  check(question);
+  const RequestedCollective requested = requested_collective(question);
+  const std::optional<Calibration> calibration = calibration_of(question, requested.operation);
+  const Calibration* const measured = calibration ? &*calibration : nullptr;
+  save(question, calibration);
+  const ComparedRows compared = compared_rows(question, requested);
+  CollectiveReport report;
+  report.fidelity = question.fidelity;
+  report.groups = static_cast<std::uint32_t>(question.groups);
+  report.recorded = compared.recorded, report.notes = compared.notes;
+  price_recorded(question, measured, report.recorded);
+  if (report.recorded.empty() || names_operation(question))
+    add_rows(question, requested, measured, compared, report);
+  else if (!question.machine.empty())
+    report.machine = source_of(find_cluster(question.machine, 1));
   add_assumptions(report, question, calibration);
+  add_recorded_assumptions(report);
   add_errors(report);
   return report;
 }

@@ -295,12 +295,13 @@ class Splitter {
                                                         match.members.front().occurrence),
                                  .group = groups_[match.group].name,
                                  .sequence = match.sequence,
-                                 .matched = match.provenance,
-                                 .members = {}};
+                                 .matched = match.provenance};
     std::vector<Nanoseconds> starts;
     for (const Match::Member& member : match.members)
       starts.push_back(common(member, &Timeline::start));
-    const auto last = std::max_element(starts.begin(), starts.end());
+    const auto [first, last] = std::minmax_element(starts.begin(), starts.end());
+    collective.last = static_cast<std::size_t>(last - starts.begin());
+    collective.arrival_skew = *last - *first;
     for (std::size_t i = 0; i < match.members.size(); ++i)
       collective.members.push_back(collective_member(match.members[i], starts[i], *last));
     note_last(match, starts, *last);

@@ -2,16 +2,20 @@
 
 #include "foretrace/answer/collective.h"
 
+#include <algorithm>
 #include <fmt/core.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/parse_number.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
 #include "document/page/line_plot.h"
 #include "document/words/csv_text.h"
 #include "foretrace/version.h"
+#include "report/words/json_parts.h"
 
 namespace foretrace {
 namespace {
@@ -131,7 +135,146 @@ Table collective_error_table(const CollectiveReport& report) {
   return table;
 }
 
+std::string spread_text(const RecordedCollectives::Spread& spread) {
+  return fmt::format("{} to {}", microseconds(spread.least), microseconds(spread.most));
+}
+
+bool has_prices(const CollectiveReport& report) {
+  return std::ranges::any_of(report.recorded,
+                             [](const auto& row) { return row.priced.has_value(); });
+}
+
+/// "ranks 0-3, 8" for "ranks 0, 1, 2, 3, 8"; other names stay.
+std::string short_group(const std::string& group) {
+  constexpr std::string_view kRanks = "ranks ";
+  constexpr std::int64_t kLeastRange = 2;  // Two numbers are as short as their range.
+  if (!group.starts_with(kRanks)) return group;
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (std::string_view rest = std::string_view(group).substr(kRanks.size()); !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    const auto number = parse_number<std::int64_t>(rest.substr(0, comma));
+    if (!number) return group;
+    if (!ranges.empty() && ranges.back().second + 1 == *number)
+      ranges.back().second = *number;
+    else
+      ranges.emplace_back(*number, *number);
+    rest.remove_prefix(comma == rest.npos ? rest.size() : std::min(rest.size(), comma + 2));
+  }
+  std::string text;
+  for (const auto& [first, last] : ranges) {
+    text += fmt::format("{}{}", text.empty() ? kRanks : std::string_view(", "), first);
+    if (last > first) text += fmt::format("{}{}", last - first < kLeastRange ? ", " : "-", last);
+  }
+  return text;
+}
+
+std::vector<std::string> recorded_cells(const RecordedCollectives& row) {
+  return {row.operation,
+          short_group(row.group),
+          row.bytes > Bytes{} ? std::to_string(row.bytes.count) : "",
+          grouped(row.count),
+          microseconds(row.kernel),
+          row.skew ? microseconds(row.skew->typical) : "",
+          row.skew ? microseconds(row.skew->most) : "",
+          row.transfer ? microseconds(row.transfer->typical) : "",
+          row.transfer ? spread_text(*row.transfer) : "",
+          row.bus_bandwidth > 0 ? gigabytes(row.bus_bandwidth) : ""};
+}
+
+Table recorded_table(const CollectiveReport& report) {
+  Table table{.heading = {"recorded", "group", "bytes", "count", "kernel us", "skew us",
+                          "most skew us", "transfer us", "least to most", "busbw GB/s"},
+              .rows = {},
+              .left = {0, 1}};
+  if (has_prices(report)) table.heading.insert(table.heading.end(), {"priced us", "error"});
+  for (const RecordedCollectives& row : report.recorded) {
+    std::vector<std::string> cells = recorded_cells(row);
+    if (has_prices(report)) {
+      const std::optional<double> error = row.error();
+      cells.push_back(row.priced ? microseconds(*row.priced) : "");
+      cells.push_back(error ? to_percent(*error) : "");
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+nlohmann::json spread_json(const std::optional<RecordedCollectives::Spread>& spread) {
+  if (!spread) return {};
+  return {{"typical_ns", spread->typical.count()},
+          {"least_ns", spread->least.count()},
+          {"most_ns", spread->most.count()}};
+}
+
+nlohmann::json recorded_json(const RecordedCollectives& row) {
+  const std::optional<double> error = row.error();
+  return {{"operation", row.operation},
+          {"group", row.group},
+          {"ranks", row.ranks},
+          {"nodes", row.nodes},
+          {"bytes", row.bytes > Bytes{} ? nlohmann::json(row.bytes.count) : nlohmann::json()},
+          {"count", row.count},
+          {"kernels", row.kernels},
+          {"kernel_total_ns", row.kernel_total.count()},
+          {"kernel_ns", row.kernel.count()},
+          {"skew", spread_json(row.skew)},
+          {"transfer", spread_json(row.transfer)},
+          {"busbw_bytes_per_second",
+           row.bus_bandwidth > 0 ? nlohmann::json(row.bus_bandwidth) : nlohmann::json()},
+          {"priced_ns", row.priced ? nlohmann::json(row.priced->count()) : nlohmann::json()},
+          {"error", error ? nlohmann::json(*error) : nlohmann::json()}};
+}
+
+void write_spread(const std::optional<RecordedCollectives::Spread>& spread, std::ostream& out) {
+  if (spread)
+    out << ',' << spread->typical.count() << ',' << spread->least.count() << ','
+        << spread->most.count();
+  else
+    out << ",,,";
+}
+
+void write_recorded_csv(const CollectiveReport& report, std::ostream& out) {
+  out << "collective,group,ranks,nodes,bytes,count,kernels,kernel_total_ns,kernel_ns,skew_ns,"
+         "skew_least_ns,skew_most_ns,transfer_ns,transfer_least_ns,transfer_most_ns,busbw_gbps,"
+         "priced_ns,error\n";
+  for (const RecordedCollectives& row : report.recorded) {
+    const std::optional<double> error = row.error();
+    out << csv_text(row.operation) << ',' << csv_text(row.group) << ',' << row.ranks << ','
+        << row.nodes << ',' << (row.bytes > Bytes{} ? std::to_string(row.bytes.count) : "") << ','
+        << row.count << ',' << row.kernels << ',' << row.kernel_total.count() << ','
+        << row.kernel.count();
+    write_spread(row.skew, out);
+    write_spread(row.transfer, out);
+    out << ',' << (row.bus_bandwidth > 0 ? to_text(row.bus_bandwidth / kGiga) : "") << ','
+        << (row.priced ? std::to_string(row.priced->count()) : "") << ','
+        << (error ? to_text(*error) : "") << '\n';
+  }
+}
+
+/// Bytes in the units in which buffers are round: 1048576 is 1 MiB and 1000000 is 1 MB.
+std::string size_text(Bytes bytes) {
+  constexpr std::int64_t kUnits[] = {std::int64_t{1} << 30, std::int64_t{1} << 20,
+                                     std::int64_t{1} << 10};
+  constexpr const char* kNames[] = {"GiB", "MiB", "KiB"};
+  for (std::size_t i = 0; i < std::size(kUnits); ++i) {
+    if (bytes.count >= kUnits[i] && bytes.count % kUnits[i] == 0)
+      return fmt::format("{} {}", bytes.count / kUnits[i], kNames[i]);
+  }
+  return to_text(bytes);
+}
+
+std::string recorded_heading(const CollectiveReport& report) {
+  std::size_t collectives = 0;
+  Nanoseconds total{0};
+  for (const RecordedCollectives& row : report.recorded)
+    collectives += row.count, total += row.kernel_total;
+  return fmt::format("{} recorded: kernels of {} on all recorded ranks together{}",
+                     counted(collectives, "collective"), to_text(total),
+                     has_prices(report) ? ", priced on " + report.machine : "");
+}
+
 std::string collective_heading(const CollectiveReport& report) {
+  if (report.rows.empty() && !report.recorded.empty()) return recorded_heading(report);
   const std::string operation = report.rows.empty() ? "collective" : report.rows.front().operation;
   std::string text = operation;
   if (report.groups > 1) text += fmt::format(" of {} at once", counted(report.groups, "group"));
@@ -170,7 +313,7 @@ std::string plot(const CollectiveReport& report) {
   return line_plot(
       lines_of(report),
       {.x_step = 16,
-       .x_label = [](double size) { return to_text(Bytes{static_cast<std::int64_t>(size)}); },
+       .x_label = [](double size) { return size_text(Bytes{static_cast<std::int64_t>(size)}); },
        .y_label = [](double rate) { return to_text(rate) + " GB/s"; },
        .described = "Bus bandwidth over size; the table has the same numbers"});
 }
@@ -179,13 +322,14 @@ std::string plot(const CollectiveReport& report) {
 std::string largest_of(const CollectiveReport& report) {
   if (report.rows.empty()) return {};
   const CollectiveRow& row = report.rows.back();
-  return fmt::format("{} on {}: {}, {} GB/s of bus bandwidth", to_text(row.bytes),
+  return fmt::format("{} on {}: {}, {} GB/s of bus bandwidth", size_text(row.bytes),
                      counted(row.ranks, "rank"), to_text(row.time), gigabytes(row.bus_bandwidth));
 }
 
 }  // namespace
 
 void write_csv(const CollectiveReport& report, std::ostream& out) {
+  if (report.rows.empty() && !report.recorded.empty()) return write_recorded_csv(report, out);
   out << "collective,ranks,nodes,bytes,algorithm,time_ns,lower_ns,upper_ns,algbw_gbps,busbw_gbps,"
          "basis,measured_ns,error";
   if (has_packets(report))
@@ -212,6 +356,8 @@ void write_csv(const CollectiveReport& report, std::ostream& out) {
 
 nlohmann::json to_json(const CollectiveReport& report) {
   nlohmann::json rows = nlohmann::json::array(), errors = nlohmann::json::array();
+  nlohmann::json recorded = nlohmann::json::array();
+  for (const RecordedCollectives& row : report.recorded) recorded.push_back(recorded_json(row));
   for (const CollectiveRow& row : report.rows) rows.push_back(row_json(row));
   for (const CollectiveError& error : report.errors)
     errors.push_back({{"what", error.what},
@@ -224,27 +370,31 @@ nlohmann::json to_json(const CollectiveReport& report) {
           {"fidelity", report.fidelity},
           {"groups", report.groups},
           {"rows", rows},
+          {"recorded", recorded},
           {"errors", errors},
           {"calibration",
            report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
-          {"assumptions", report.assumptions}};
+          {"assumptions", report.assumptions},
+          {"notes", notes_json(report.notes)}};
 }
 
 Document document_of(const CollectiveReport& report) {
   using enum Document::Heading;
   Document document("Collective");
   document.say(collective_heading(report)).sum_up(largest_of(report));
-  document.section("Bandwidth over size", not_in_text).draw({[&] {
-    return Picture::Made{plot(report) +
-                         "<p>Solid lines are predicted, dashed lines measured.</p>\n"};
-  }});
-  document.section("Sizes", not_in_text).table(collective_table(report));
+  document.section("Recorded", not_in_text).table(recorded_table(report));
+  if (!report.rows.empty())
+    document.section("Bandwidth over size", not_in_text).draw({[&] {
+      return Picture::Made{plot(report) +
+                           "<p>Solid lines are predicted, dashed lines measured.</p>\n"};
+    }});
+  if (!report.rows.empty()) document.section("Sizes", not_in_text).table(collective_table(report));
   document.section("Packets", not_in_text).table(packet_table(report));
   document.section("Errors", not_in_text);
   if (compares(report)) document.table(collective_error_table(report));
   if (!report.calibration.empty())
     document.section("").say("calibration from " + report.calibration);
-  return document.list("assumed:", report.assumptions);
+  return document.list("assumed:", report.assumptions).notes(report.notes);
 }
 
 }  // namespace foretrace

@@ -1,0 +1,200 @@
+#include "ask/collective/recorded.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/core.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "ask/job/job.h"
+#include "base/statistics.h"
+#include "foretrace/error.h"
+
+namespace foretrace {
+namespace {
+
+/// Operation, group and bytes.
+using RecordedKey = std::tuple<std::string, std::string, std::int64_t>;
+
+/// The recorded times of the collectives with one key.
+struct RecordedTimes {
+  std::uint32_t ranks = 0, nodes = 1;
+  std::size_t count = 0;
+  std::vector<Nanoseconds> kernels, skews, transfers;
+};
+
+RecordedCollectives::Spread spread_of(const std::vector<Nanoseconds>& times) {
+  const auto [least, most] = std::minmax_element(times.begin(), times.end());
+  return {.typical = lower_median(times), .least = *least, .most = *most};
+}
+
+class RecordedTable {
+ public:
+  RecordedTable(const JobRanks& job, std::uint32_t per_node) : job_(job), per_node_(per_node) {}
+
+  std::vector<RecordedCollectives> collect() {
+    for (std::size_t i = 0; i < job_.ranks.size(); ++i) find_tasks(i);
+    for (const MatchedCollective& collective : job_.join.collectives) add_matched(collective);
+    for (std::size_t i = 0; i < job_.ranks.size(); ++i) add_alone(i);
+    std::vector<RecordedCollectives> rows;
+    for (const auto& [key, times] : times_) rows.push_back(row_of(key, times));
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.kernel_total > b.kernel_total; });
+    return rows;
+  }
+
+ private:
+  const Inference& inference(std::size_t rank) const { return job_.ranks[rank].inference; }
+
+  void find_tasks(std::size_t rank) {
+    for (const RecordedCollective& collective : inference(rank).graph.collectives())
+      by_task_[{rank, collective.task}] = &collective;
+  }
+
+  std::string operation_of(std::size_t rank, const RecordedCollective& collective) const {
+    const std::string_view name = inference(rank).graph.names()[collective.operation];
+    const auto operation = operation_recorded_as(name);
+    return std::string(operation ? to_string(*operation) : name);
+  }
+
+  void add_matched(const MatchedCollective& collective) {
+    const CollectiveMember& last = collective.members[collective.last];
+    const std::size_t rank = job_.world[last.rank].recorded;
+    const RecordedCollective& recorded = *by_task_.at({rank, last.task});
+    RecordedTimes& times =
+        times_[{operation_of(rank, recorded), collective.group, recorded.bytes.count}];
+    times.ranks = static_cast<std::uint32_t>(collective.members.size());
+    std::set<std::uint32_t> nodes;
+    for (const CollectiveMember& member : collective.members) {
+      const auto number = static_cast<std::uint32_t>(job_.world[member.rank].number);
+      nodes.insert(per_node_ > 0 ? number / per_node_ : 0);
+      times.kernels.push_back(member.recorded);
+      by_task_.erase({job_.world[member.rank].recorded, member.task});
+    }
+    times.nodes = static_cast<std::uint32_t>(nodes.size());
+    ++times.count;
+    times.skews.push_back(collective.arrival_skew);
+    times.transfers.push_back(last.recorded);
+  }
+
+  /// Adds the collectives of a rank that no other rank recorded.
+  void add_alone(std::size_t rank) {
+    const Graph& graph = inference(rank).graph;
+    const Timeline& ran = inference(rank).recorded;
+    for (const RecordedCollective& collective : graph.collectives()) {
+      if (!by_task_.contains({rank, collective.task})) continue;
+      const std::string_view members = graph.names()[collective.members];
+      std::string group(members.empty() ? graph.names()[collective.group] : members);
+      if (group.starts_with('[') && group.ends_with(']'))
+        group = "ranks " + group.substr(1, group.size() - 2);
+      RecordedTimes& times =
+          times_[{operation_of(rank, collective), group, collective.bytes.count}];
+      times.ranks = static_cast<std::uint32_t>(std::max(0, collective.group_size));
+      if (per_node_ > 0) times.nodes = std::max(1U, (times.ranks + per_node_ - 1) / per_node_);
+      times.kernels.push_back(ran.finish[index(collective.task)] -
+                              ran.start[index(collective.task)]);
+      ++times.count;
+    }
+  }
+
+  static RecordedCollectives row_of(const RecordedKey& key, const RecordedTimes& times) {
+    const auto& [operation, group, bytes] = key;
+    RecordedCollectives row{.operation = operation,
+                            .group = group,
+                            .ranks = times.ranks,
+                            .nodes = times.nodes,
+                            .bytes = {bytes},
+                            .count = times.count,
+                            .kernels = times.kernels.size(),
+                            .kernel = lower_median(times.kernels)};
+    for (const Nanoseconds time : times.kernels) row.kernel_total += time;
+    if (times.transfers.empty()) return row;
+    row.skew = spread_of(times.skews);
+    row.transfer = spread_of(times.transfers);
+    const auto known = operation_recorded_as(operation);
+    if (known && row.transfer->typical > 0ns)
+      row.bus_bandwidth = static_cast<double>(bytes) * bus_factor(*known, row.ranks) * 1e9 /
+                          static_cast<double>(row.transfer->typical.count());
+    return row;
+  }
+
+  const JobRanks& job_;
+  std::uint32_t per_node_;
+  /// Recorded collectives that no row counts yet.
+  std::map<std::pair<std::size_t, TaskId>, const RecordedCollective*> by_task_;
+  std::map<RecordedKey, RecordedTimes> times_;
+};
+
+}  // namespace
+
+bool is_recording(const std::string& path) {
+  constexpr std::string_view kEndings[] = {".gz", ".ftrace", ".zst", ".json", ".sqlite"};
+  std::error_code none;
+  return std::filesystem::is_directory(path, none) ||
+         std::ranges::any_of(kEndings, [&](auto ending) { return path.ends_with(ending); });
+}
+
+std::uint32_t devices_per_node(const CollectiveQuestion& question) {
+  if (question.machine.empty()) return 0;
+  const Cluster cluster = find_cluster(question.machine, 1);
+  return static_cast<std::uint32_t>(
+      std::max({1, cluster.facts.devices_per_host, cluster.facts.devices_per_nvlink_domain}));
+}
+
+std::vector<RecordedCollectives> recorded_in(const std::string& path, std::uint32_t per_node,
+                                             Notes& notes) {
+  const JobRanks job = read_job(path, {.memory = false, .joining = Joining::required});
+  std::vector<RecordedCollectives> rows = RecordedTable(job, per_node).collect();
+  Notes all;
+  for (const Rank& rank : job.ranks) all.merge(rank.import_notes);
+  for (const Note& note : all.all()) {
+    if (note.severity == Severity::warning)
+      notes.add(note.severity, note.text, note.example, note.count);
+  }
+  if (!rows.empty()) return rows;
+  throw Error(path + ": has no collective" +
+              (notes.empty() ? "; record ranks of a job that uses NCCL or RCCL"
+                             : ": " + notes.all().front().text));
+}
+
+std::vector<MeasuredCollective> measured_in(const std::string& path,
+                                            const std::vector<RecordedCollectives>& recorded) {
+  std::vector<MeasuredCollective> rows;
+  for (const RecordedCollectives& one : recorded) {
+    const auto operation = operation_recorded_as(one.operation);
+    if (!operation || !one.transfer || one.bytes <= Bytes{} || one.transfer->typical <= 0ns)
+      continue;
+    rows.push_back({.operation = *operation,
+                    .ranks = one.ranks,
+                    .nodes = one.nodes,
+                    .bytes = one.bytes,
+                    .us = static_cast<double>(one.transfer->typical.count()) / 1e3});
+  }
+  if (rows.empty())
+    throw Error(path +
+                ": has no collective of several ranks with its size; record all ranks with "
+                "PyTorch's record_shapes=True");
+  return rows;
+}
+
+void price_recorded(const CollectiveQuestion& question, const Calibration* calibration,
+                    std::vector<RecordedCollectives>& recorded) {
+  if (question.machine.empty()) return;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, MachinePricing> shapes;
+  for (RecordedCollectives& row : recorded) {
+    const auto operation = operation_recorded_as(row.operation);
+    if (!operation || row.ranks < 2 || row.bytes <= Bytes{}) continue;
+    const std::int64_t per_node = (row.ranks + row.nodes - 1) / row.nodes;
+    const auto found =
+        shapes.try_emplace({row.ranks, row.nodes}, question, row.ranks, per_node, calibration)
+            .first;
+    row.priced = found->second.price({.operation = *operation}, row.bytes).time;
+  }
+}
+
+}  // namespace foretrace
