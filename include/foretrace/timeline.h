@@ -96,6 +96,10 @@ struct Breakdown {
 };
 Breakdown breakdown(const Graph& graph, const Timeline& timeline);
 
+/// How long collectives run in an average steady step, hidden by kernels or not;
+/// Breakdown::communication is the part that is not hidden.
+Nanoseconds communication_time(const Graph& graph, const Timeline& timeline);
+
 /// A block that the allocator made or freed.
 struct MemoryEvent {
   Nanoseconds time{};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/wide.h"
@@ -105,9 +106,9 @@ std::vector<Change> changes_of_rank(const Graph& graph, const Timeline& timeline
   return changes;
 }
 
-}  // namespace
-
-Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
+/// The parts of an average step, over all ranks of the graph; as if only `category` ran, if given.
+CategoryTimes step_categories(const Graph& graph, const Timeline& timeline,
+                              std::optional<Category> only = {}) {
   const StepWindow window = step_window(graph, timeline);
   std::set<std::int32_t> ranks;
   for (std::uint32_t i = 0; i < graph.lane_count(); ++i) {
@@ -117,12 +118,24 @@ Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
   CategoryTimes sum{};
   for (const std::int32_t rank : ranks) {
     std::vector<Change> changes = changes_of_rank(graph, timeline, rank, window);
+    if (only)
+      std::erase_if(changes, [&](const Change& change) { return change.category != *only; });
     const CategoryTimes times = measure(changes, window);
     for (std::size_t i = 0; i < times.size(); ++i) sum[i] += times[i];
   }
-  const CategoryTimes step = in_proportion(sum, window.times.step_time);
+  return in_proportion(sum, window.times.step_time);
+}
+
+}  // namespace
+
+Breakdown breakdown(const Graph& graph, const Timeline& timeline) {
+  const CategoryTimes step = step_categories(graph, timeline);
   return {step[compute], step[communication], step[copy],   step[input],
           step[host],    step[idle],          step[unknown]};
+}
+
+Nanoseconds communication_time(const Graph& graph, const Timeline& timeline) {
+  return step_categories(graph, timeline, communication)[communication];
 }
 
 }  // namespace foretrace

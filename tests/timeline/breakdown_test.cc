@@ -37,6 +37,18 @@ TEST(Breakdown, OfSeveralThingsAtOnceTheFirstCounts) {
             "compute 4, communication 2, copy 3, input 2, host 3, idle 6");
 }
 
+TEST(Breakdown, CommunicationTimeCountsHiddenAndOverlappingCollectivesOnce) {
+  const Graph graph = parse_graph(R"(
+    x: A 4, B 2
+    y: c:collective 5
+    z: S:marker 0, d:collective 6 {gap=1}
+    late: L:marker 0, M 0 {gap=20}
+  )");
+  const Timeline timeline = simulate(graph);
+  EXPECT_EQ(communication_time(graph, timeline), 7us);
+  EXPECT_EQ(breakdown(graph, timeline).communication, 1us);
+}
+
 TEST(Breakdown, EveryKindOfTaskHasItsPart) {
   const std::pair<const char*, const char*> cases[] = {
       {"kernel", "compute 3"},

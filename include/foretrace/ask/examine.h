@@ -25,6 +25,8 @@ namespace foretrace {
 struct ExaminedTrace {
   Trace trace;
   std::optional<StepTimes> steps;  ///< Empty if infer() refuses it, or if it has no times.
+  Breakdown breakdown;             ///< Of a step, if it has steps.
+  Nanoseconds communication{0};    ///< Time of a step in which collectives run, hidden or not.
   std::optional<RankFacts> among;  ///< Empty if it shares no collective with another rank.
 };
 /// Examines all ranks, in their order.

@@ -31,6 +31,16 @@ std::vector<ValidatedRank> validate_trace(const std::string& path, const std::st
   return rows;
 }
 
+namespace {
+
+void add_step(const Inference& rank, ExaminedTrace& examined) {
+  examined.steps = step_times(rank.graph, rank.recorded);
+  examined.breakdown = breakdown(rank.graph, rank.recorded);
+  examined.communication = communication_time(rank.graph, rank.recorded);
+}
+
+}  // namespace
+
 std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportOptions& reading) {
   JobRanks job = read_job(path, {.reading = reading,
                                  .keep_traces = true,
@@ -42,7 +52,7 @@ std::vector<ExaminedTrace> examine_traces(const std::string& path, const ImportO
     Rank& rank = job.ranks[i];
     ExaminedTrace& examined = all.emplace_back();
     if (rank.refused.empty() && !rank.is_snapshot && rank.trace->has_times)
-      examined.steps = step_times(rank.inference.graph, rank.inference.recorded);
+      add_step(rank.inference, examined);
     if (job.is_joined()) examined.among = rank_facts(job, i);
     examined.trace = std::move(*rank.trace);
   }

@@ -1,8 +1,12 @@
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/wording.h"
 #include "foretrace/ask/examine.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
+#include "report/trace/rank_shares.h"
 #include "report/trace/serving_kinds.h"
 
 namespace foretrace {
@@ -12,7 +16,44 @@ struct Examined {
   std::vector<ExaminedTrace> recordings;
 };
 
+RankShares shares_of(const ExaminedTrace& one) {
+  return {.trace = &one.trace,
+          .steps = one.steps ? &*one.steps : nullptr,
+          .breakdown = one.breakdown,
+          .communication = one.communication,
+          .among = one.among ? &*one.among : nullptr};
+}
+
+std::vector<RankShares> shares_of(const Examined& all) {
+  std::vector<RankShares> ranks;
+  for (const ExaminedTrace& one : all.recordings) ranks.push_back(shares_of(one));
+  return ranks;
+}
+
+/// Several ranks: a row for each, and what was noted. One rank's own file says the rest.
+Document document_of_ranks(const Examined& all) {
+  const std::vector<RankShares> ranks = shares_of(all);
+  Document document("Recording", "What was recorded");
+  const Trace& first = all.recordings.front().trace;
+  std::string head =
+      fmt::format("{} recorded, of a job of {}", counted(ranks.size(), "rank"), first.world_size);
+  if (!first.properties.empty() && !first.properties.front().name.empty())
+    head += ", on " + first.properties.front().name;
+  document.say(head);
+  document.titled("Where the time of a step goes", rank_shares_table(ranks));
+  document.section("").say(
+      "Communication is what no kernel hides; hidden is the share of its time that kernels hide.");
+  document.titled("What was recorded", rank_records_table(ranks));
+  document.section("").say(
+      "Ask for the file of one rank to see its devices, steps, memory and heaviest kernels; "
+      "--format json has them for all ranks.");
+  for (const ExaminedTrace& one : all.recordings)
+    document.notes(one.trace.notes, fmt::format("Notes of rank {}", one.trace.rank));
+  return document;
+}
+
 Document document_of(const Examined& all) {
+  if (all.recordings.size() > 1) return document_of_ranks(all);
   Document document("Recording", "What was recorded");
   for (const ExaminedTrace& one : all.recordings)
     add_info(one.trace, one.steps ? &*one.steps : nullptr, one.among ? &*one.among : nullptr,
@@ -21,8 +62,10 @@ Document document_of(const Examined& all) {
 }
 
 nlohmann::json described(const ExaminedTrace& one) {
-  return describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
-                        one.among ? &*one.among : nullptr);
+  nlohmann::json object = describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
+                                         one.among ? &*one.among : nullptr);
+  add_rank_shares(shares_of(one), object);
+  return object;
 }
 
 /// Returns one object for one trace, and an array for several.
@@ -34,9 +77,13 @@ nlohmann::json to_json(const Examined& examined) {
   return all;
 }
 
-/// Prints the table of serving steps of the first rank, which stands for the others.
+/// Prints the table of serving steps of the first rank, which stands for the others; for several
+/// ranks that serve nothing, a row for each.
 void write_csv(const Examined& examined, std::ostream& out) {
-  write_steps_csv(examined.recordings[0].trace, out);
+  const Trace& first = examined.recordings.front().trace;
+  if (examined.recordings.size() > 1 && !serves(first))
+    return write_rank_shares_csv(shares_of(examined), out);
+  write_steps_csv(first, out);
 }
 
 class Info final : public Question {

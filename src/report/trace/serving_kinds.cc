@@ -57,6 +57,8 @@ void say_serving_steps(const Trace& trace, Document& document) {
     document.say(counted(found.without_work, "step") + " without work on the device");
 }
 
+bool serves(const Trace& trace) { return !serving_steps_of(trace).kinds.empty(); }
+
 void write_steps_csv(const Trace& trace, std::ostream& out) {
   out << "kind,batch,context,time_us\n";
   for (const StepRow& row : table_of_steps(trace))

@@ -9,6 +9,8 @@ namespace foretrace {
 
 class Document;
 
+/// Whether the recording has steps of an engine that serves a model.
+bool serves(const Trace& trace);
 /// The steps of an engine that serves a model, by kind. Both do nothing for other recordings.
 void say_serving_steps(const Trace& trace, Document& document);
 /// The table of steps that `serve --table` reads. Throws Error if the recording does not hold one.
