@@ -136,8 +136,9 @@ struct PreparedCollective {
 struct Expansion {
   Nanoseconds time{0};  ///< When the last rank has all it needs.
   std::uint64_t messages = 0;
-  Bytes moved{};  ///< Sum over all messages.
-  Bytes state{};  ///< Memory that the expansion held.
+  Bytes moved{};                     ///< Sum over all messages.
+  Bytes state{};                     ///< Memory that the expansion held.
+  std::uint64_t computed_rates = 0;  ///< Of flows that share links: a measure of the work.
 };
 
 /// Works out every message on an idle, uniform network. Takes O(messages) time and O(endpoints)

@@ -1,15 +1,36 @@
 #include "network/flow/fair_rates.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace foretrace {
+namespace {
 
-FairRates::FairRates(std::span<const Bandwidth> capacities) : links_(capacities.size()) {
-  for (std::size_t i = 0; i < links_.size(); ++i)
-    links_[i].capacity = capacities[i].bytes_per_second;
+/// Units in the greatest capacity, as a power of 2. Loads never exceed a capacity, so that their
+/// sums remain exact as doubles too.
+constexpr int kUnitBits = 52;
+/// Rates that differ by less than this fraction are equal: whole units leave a remainder.
+constexpr double kSame = 1e-9;
+/// After so many attempts to solve only what a change affects, everything connected is solved.
+constexpr int kAttempts = 8;
+
+bool is_above(std::int64_t rate, std::int64_t other) {
+  return static_cast<double>(rate) > static_cast<double>(other) * (1 + kSame);
 }
 
-std::uint32_t FairRates::add(std::span<const std::uint32_t> route, std::uint32_t priority) {
+}  // namespace
+
+FairRates::FairRates(std::span<const Bandwidth> capacities) : links_(capacities.size()) {
+  double most = 1;
+  for (const Bandwidth& one : capacities) most = std::max(most, one.bytes_per_second);
+  unit_ = std::exp2(std::ceil(std::log2(most)) - kUnitBits);
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    links_[i].capacity = std::max<Units>(1, std::llround(capacities[i].bytes_per_second / unit_));
+  }
+}
+
+std::uint32_t FairRates::add(std::span<const std::uint32_t> route) {
   std::uint32_t id = static_cast<std::uint32_t>(entries_.size());
   if (unused_.empty()) {
     entries_.emplace_back();
@@ -20,9 +41,6 @@ std::uint32_t FairRates::add(std::span<const std::uint32_t> route, std::uint32_t
   Entry& entry = entries_[id];
   entry.route.assign(route.begin(), route.end());
   entry.position.resize(route.size());
-  entry.priority = priority;
-  entry.count = 0;
-  entry.rate = 0;
   for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
     std::vector<RouteHop>& hops = links_[route[hop]].hops;
     entry.position[hop] = static_cast<std::uint32_t>(hops.size());
@@ -40,9 +58,9 @@ void FairRates::remove(std::uint32_t id) {
     entries_[moved.entry].position[moved.hop] = entry.position[hop];
     hops.pop_back();
   }
-  dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
+  if (entry.limit != kNone) --links_[entry.limit].limited;
   entry.route.clear();
-  entry.count = 0;
+  entry.limit = kNone;
   entry.rate = 0;
   unused_.push_back(id);
 }
@@ -50,122 +68,144 @@ void FairRates::remove(std::uint32_t id) {
 void FairRates::add_flows(std::uint32_t id, std::int32_t by) {
   Entry& entry = entries_[id];
   entry.count = static_cast<std::uint32_t>(static_cast<std::int32_t>(entry.count) + by);
+  for (const std::uint32_t link : entry.route) links_[link].load += entry.rate * by;
   dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
 }
 
-std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> route,
-                                             std::uint32_t priority) const {
+std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> route) const {
   const std::vector<RouteHop>* fewest = &links_[route.front()].hops;
   for (const std::uint32_t link : route) {
     if (links_[link].hops.size() < fewest->size()) fewest = &links_[link].hops;
   }
   for (const RouteHop& hop : *fewest) {
-    const Entry& entry = entries_[hop.entry];
-    if (entry.priority == priority && std::ranges::equal(entry.route, route)) return hop.entry;
+    if (std::ranges::equal(entries_[hop.entry].route, route)) return hop.entry;
   }
   return std::nullopt;
 }
 
-void FairRates::add_affected_link(std::uint32_t link) {
-  if (links_[link].visit == visit_) return;
-  links_[link].visit = visit_;
-  affected_links_.push_back(link);
-}
-
-/// Collects the links and entries connected with the changed links.
-void FairRates::collect_affected() {
-  ++visit_;
-  affected_entries_.clear();
-  affected_links_.clear();
-  for (const std::uint32_t link : dirty_) add_affected_link(link);
-  for (std::size_t i = 0; i < affected_links_.size(); ++i) {
-    for (const RouteHop& hop : links_[affected_links_[i]].hops) {
-      Entry& entry = entries_[hop.entry];
-      if (entry.visit == visit_) continue;
-      entry.visit = visit_;
-      affected_entries_.push_back(hop.entry);
-      for (const std::uint32_t link : entry.route) add_affected_link(link);
-    }
-  }
-}
-
 void FairRates::update_rates(std::vector<Change>& changed) {
   if (dirty_.empty()) return;
-  collect_affected();
+  ++solve_;
+  for (const std::uint32_t link : dirty_) solve_limited_by(link);
   dirty_.clear();
-  for (const std::uint32_t link : affected_links_) links_[link].left = links_[link].capacity;
-  for (const std::uint32_t id : affected_entries_) entries_[id].before = entries_[id].rate;
-  std::sort(affected_entries_.begin(), affected_entries_.end(),
-            [&](std::uint32_t a, std::uint32_t b) {
-              return entries_[a].priority < entries_[b].priority;
-            });
-  for (std::size_t first = 0; first < affected_entries_.size();) {
-    std::size_t last = first;
-    const std::uint32_t priority = entries_[affected_entries_[first]].priority;
-    while (last < affected_entries_.size() &&
-           entries_[affected_entries_[last]].priority == priority)
-      ++last;
-    fill_class({affected_entries_.data() + first, last - first});
-    first = last;
-  }
-  for (const std::uint32_t id : affected_entries_) {
-    if (entries_[id].rate != entries_[id].before) changed.push_back({id, entries_[id].before});
+  int attempt = 0;
+  do fill();
+  while (widen(++attempt >= kAttempts));
+  finish(changed);
+}
+
+/// Takes the rate of an entry off its links, because it is to be solved.
+void FairRates::solve(std::uint32_t id) {
+  Entry& entry = entries_[id];
+  if (is_solved(entry)) return;
+  entry.solve = solve_;
+  entry.before = entry.rate;
+  solved_.push_back(id);
+  if (entry.limit == kNone) return;
+  --links_[entry.limit].limited;
+  for (const std::uint32_t link : entry.route) links_[link].load -= entry.rate * entry.count;
+}
+
+/// Solves the entries that a link limits together, so that they keep equal rates, and new ones.
+void FairRates::solve_limited_by(std::uint32_t link) {
+  for (const RouteHop& hop : links_[link].hops) {
+    const std::uint32_t limit = entries_[hop.entry].limit;
+    if (limit == link || limit == kNone) solve(hop.entry);
   }
 }
 
-/// Distributes the remaining capacity among entries of one priority by progressive filling.
-void FairRates::fill_class(std::span<const std::uint32_t> entries) {
-  for (const std::uint32_t id : entries) {
-    entries_[id].is_fixed = false;
-    for (const std::uint32_t link : entries_[id].route) links_[link].open = 0;
-  }
+/// Distributes the capacity that the others leave among the solved entries by progressive filling.
+void FairRates::fill() {
+  computed_ += solved_.size();
   touched_.clear();
-  for (const std::uint32_t id : entries) {
-    for (const std::uint32_t link : entries_[id].route) {
-      if (links_[link].open == 0) touched_.push_back(link);
-      links_[link].open += entries_[id].count;
+  exceeded_.clear();
+  for (const std::uint32_t id : solved_) {
+    entries_[id].is_fixed = false;
+    for (const std::uint32_t other : entries_[id].route) {
+      Link& link = links_[other];
+      if (link.open == 0) touched_.push_back(other), link.left = link.capacity - link.load;
+      link.open += entries_[id].count;
     }
   }
+  const auto share_of = [](const Link& link) {
+    return std::max<Units>(1, link.left / static_cast<Units>(link.open));
+  };
   heap_.clear();
-  for (const std::uint32_t link : touched_) {
-    if (links_[link].open > 0) heap_.push_back({links_[link].left / links_[link].open, link});
-  }
+  for (const std::uint32_t link : touched_) heap_.push_back({share_of(links_[link]), link});
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  const std::uint32_t priority = entries.empty() ? 0 : entries_[entries.front()].priority;
   while (!heap_.empty()) {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const Candidate least = heap_.back();
-    heap_.pop_back();
-    Link& link = links_[least.link];
-    if (link.open == 0) continue;
-    const double share = std::max(0.0, link.left / link.open);
+    Candidate& least = heap_.back();
+    const Link& link = links_[least.link];
+    const Units share = link.open == 0 ? least.share : share_of(link);
     if (share > least.share) {  // Some of its flows have been fixed at a lower rate meanwhile.
-      heap_.push_back({share, least.link});
+      least.share = share;
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
       continue;
     }
-    touched_.clear();
-    for (const RouteHop& hop : link.hops) {
-      Entry& entry = entries_[hop.entry];
-      if (entry.is_fixed || entry.priority != priority || entry.count == 0) continue;
-      entry.is_fixed = true;
-      entry.rate = share;
-      for (const std::uint32_t other : entry.route) {
-        if (links_[other].fixing == 0) touched_.push_back(other);
-        links_[other].fixing += entry.count;
-      }
-    }
-    for (const std::uint32_t other : touched_) fix(other, share);
+    const std::uint32_t full = least.link;
+    heap_.pop_back();
+    if (links_[full].open > 0) fix_all_on(full, share);
   }
 }
 
-/// Subtracts the flows that one step fixed from a link at once, so that their order does not
-/// matter.
-void FairRates::fix(std::uint32_t id, double share) {
-  Link& link = links_[id];
-  link.left = std::max(0.0, link.left - share * link.fixing);
-  link.open -= link.fixing;
-  link.fixing = 0;
+/// Fixes the open entries of a full link.
+void FairRates::fix_all_on(std::uint32_t full, Units share) {
+  for (const RouteHop& hop : links_[full].hops) {
+    Entry& entry = entries_[hop.entry];
+    if (!is_solved(entry)) {
+      if (is_above(entry.rate, share)) exceeded_.push_back(entry.limit);
+      continue;
+    }
+    if (entry.is_fixed) continue;
+    entry.is_fixed = true;
+    entry.rate = share;
+    entry.limit = full;
+    for (const std::uint32_t link : entry.route) {
+      links_[link].left -= share * entry.count;
+      links_[link].open -= entry.count;
+    }
+  }
+}
+
+/// Whether a link limits the entries that it limited before, with the new rates of the others.
+bool FairRates::still_limits(std::uint32_t id) const {
+  const Link& link = links_[id];
+  if (link.limited == 0) return true;
+  if (static_cast<double>(link.left) > static_cast<double>(link.capacity) * kSame) return false;
+  Units fastest = 0, limited = std::numeric_limits<Units>::max();
+  for (const RouteHop& hop : link.hops) {
+    const Entry& entry = entries_[hop.entry];
+    if (is_solved(entry))
+      fastest = std::max(fastest, entry.rate);
+    else if (entry.limit == id)
+      limited = std::min(limited, entry.rate);
+  }
+  return !is_above(fastest, limited);
+}
+
+/// Also solves the entries that no link limits any more, or all neighbors; returns whether there
+/// are any.
+bool FairRates::widen(bool to_all) {
+  const std::size_t before = solved_.size();
+  for (const std::uint32_t link : exceeded_) solve_limited_by(link);
+  for (const std::uint32_t link : touched_) {
+    if (!still_limits(link)) solve_limited_by(link);
+  }
+  if (!to_all || solved_.size() == before) return solved_.size() > before;
+  for (const std::uint32_t link : touched_)
+    for (const RouteHop& hop : links_[link].hops) solve(hop.entry);
+  return true;
+}
+
+void FairRates::finish(std::vector<Change>& changed) {
+  for (const std::uint32_t id : solved_) {
+    const Entry& entry = entries_[id];
+    ++links_[entry.limit].limited;
+    for (const std::uint32_t link : entry.route) links_[link].load += entry.rate * entry.count;
+    if (entry.rate != entry.before) changed.push_back({id, bytes_per_second(entry.before)});
+  }
+  solved_.clear();
 }
 
 void FairRates::each(const std::function<void(std::uint32_t)>& visit) const {

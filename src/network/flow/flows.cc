@@ -66,9 +66,9 @@ struct Flows::Impl {
     return flow;
   }
 
-  std::uint32_t entry_for(std::span<const std::uint32_t> route, std::uint32_t priority) {
-    if (const auto found = rates.find(route, priority)) return *found;
-    const std::uint32_t entry = rates.add(route, priority);
+  std::uint32_t entry_for(std::span<const std::uint32_t> route) {
+    if (const auto found = rates.find(route)) return *found;
+    const std::uint32_t entry = rates.add(route);
     if (entry >= progress.size()) progress.resize(entry + 1);
     progress[entry].received = 0;
     progress[entry].at = now;
@@ -151,8 +151,7 @@ Flows::Flows(std::vector<Bandwidth> capacities) {
 Flows::Flows(Flows&&) noexcept = default;
 Flows::~Flows() = default;
 
-FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint32_t priority,
-                    Nanoseconds now) {
+FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, Nanoseconds now) {
   CHECK(now >= impl_->now);
   impl_->advance_clock(now);
   const FlowId flow = impl_->new_flow();
@@ -160,7 +159,7 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint
     impl_->ended.push_back(flow);
     return flow;
   }
-  const std::uint32_t entry = impl_->entry_for(route, priority);
+  const std::uint32_t entry = impl_->entry_for(route);
   impl_->advance(entry);
   impl_->entry_of[flow] = entry;
   impl_->progress[entry].ends.push(
@@ -197,6 +196,8 @@ void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
 }
 
 std::size_t Flows::active() const { return impl_->active; }
+
+std::uint64_t Flows::computed_rates() const { return impl_->rates.computed(); }
 
 double Flows::rate(FlowId flow) {
   impl_->update_rates();

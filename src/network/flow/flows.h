@@ -2,19 +2,17 @@
 
 // Traffic as a fluid: every flow has a rate, and rates change only when a flow begins or ends.
 //
-// Rates are max-min fair with strict priorities. Priority classes are served in order. Within a
-// class, all rates rise together until a link is full; the flows on that link then keep their rate,
-// and the other rates continue to rise:
+// Rates are max-min fair: all rise together until a link is full; the flows on that link then keep
+// their rate, and the other rates continue to rise:
 //
 //     flow  route     capacities a = 10, b = 4          b is full first: 2 and 3 get 2 each
 //     1     a         count of b = 2, of a = 2          a has 10 - 2 left for flow 1: 8
 //     2     a b
 //     3     b
 //
-// A rate is (capacity - fixed) / count, and the fixed part is summed by steps, not by flows: equal
-// flows get equal rates to the last bit, in whichever order they began. Flows with the same route
-// and priority are one entry with a count. Only entries that share links, directly or through
-// others, with a flow that began or ended get new rates.
+// A rate is (capacity - fixed) / count, and sums of rates are exact: equal flows get equal rates to
+// the last bit, in whichever order they began. Flows with the same route are one entry with a
+// count. Only entries whose limit changes when a flow begins or ends get new rates (fair_rates.h).
 //
 // Times are whole nanoseconds: a flow ends at the first nanosecond by which all its bytes have been
 // transferred.
@@ -39,13 +37,11 @@ class Flows {
   Flows(Flows&&) noexcept;
   ~Flows();
 
-  /// Starts a flow. REQUIRES: `now` does not decrease from call to call. `priority` 0 is the most
-  /// urgent. A flow without links or bytes ends at `now`. Ids of ended flows are reused.
-  FlowId begin(std::span<const std::uint32_t> route, Bytes bytes, std::uint32_t priority,
-               Nanoseconds now);
+  /// Starts a flow. REQUIRES: `now` does not decrease from call to call. A flow without links or
+  /// bytes ends at `now`. Ids of ended flows are reused.
+  FlowId begin(std::span<const std::uint32_t> route, Bytes bytes, Nanoseconds now);
 
-  /// Returns when the next flow ends if no other begins; nullopt if all flows wait for more urgent
-  /// ones or there are none.
+  /// Returns when the next flow ends if no other begins; nullopt if there are none.
   std::optional<Nanoseconds> next();
 
   /// Appends to `out`, ordered by id, the flows that have ended by `now`. REQUIRES: `now` is at
@@ -53,6 +49,7 @@ class Flows {
   void take_ended(Nanoseconds now, std::vector<FlowId>& out);
 
   std::size_t active() const;
+  std::uint64_t computed_rates() const;  ///< A measure of the work so far.
   /// Bytes per second.
   double rate(FlowId flow);
   /// Returns the bytes carried so far, by link.

@@ -12,7 +12,7 @@ class FlowNetwork final : public MessageNetwork {
   std::uint32_t begin(std::size_t, std::uint32_t from, const Message& message,
                       Nanoseconds now) override {
     const Nanoseconds latency = wires_.route(from, message.to, route_);
-    const FlowId flow = flows_.begin(route_, message.bytes, 0, now);
+    const FlowId flow = flows_.begin(route_, message.bytes, now);
     if (flow >= latency_.size()) latency_.resize(flow + 1);
     latency_[flow] = latency;
     return flow;
@@ -25,6 +25,7 @@ class FlowNetwork final : public MessageNetwork {
   }
   Nanoseconds latency(std::uint32_t flow) const override { return latency_[flow]; }
   std::size_t active() const override { return flows_.active(); }
+  std::uint64_t computed_rates() const { return flows_.computed_rates(); }
 
  private:
   const Wires& wires_;
@@ -40,7 +41,9 @@ Expansion simulate_flows(const Wires& wires, const Algorithm& algorithm, const C
   FlowNetwork network(wires);
   const CollectiveRun run{.algorithm = &algorithm, .call = call, .costs = costs};
   std::vector<CollectiveTimes> times;
-  return run_rounds(network, {&run, 1}, times);
+  Expansion expansion = run_rounds(network, {&run, 1}, times);
+  expansion.computed_rates = network.computed_rates();
+  return expansion;
 }
 
 }  // namespace foretrace
