@@ -202,6 +202,7 @@ struct Advice {
   /// others wait for comes first, then driver calls that allocate, loading, and long pieces of host
   /// work, the greatest first.
   std::vector<std::string> causes;
+  std::string rank_choice;  ///< Which of several ranks is advised and why; empty for one.
   MoreGpus more_gpus;
   Trust trust;
   Notes notes;

@@ -417,6 +417,7 @@ Advice advise(const Job& opened, const AdviceQuestion& question, const std::stri
   all.merge(notes);
   const RankOfJob place = job.is_joined() ? RankOfJob{&job, choice.rank} : RankOfJob{};
   Advice advice = advise_machine(rank.inference, place, question, ledger_path);
+  advice.rank_choice = choice.reason;
   if (!choice.straggler.empty()) advice.causes.insert(advice.causes.begin(), choice.straggler);
   all.merge(advice.notes);
   advice.notes = std::move(all);

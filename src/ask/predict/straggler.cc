@@ -74,6 +74,14 @@ RankChoice rank_to_advise(const JobRanks& job, Notes& notes) {
         "foretrace predict TRACE --with straggler:remove=true)",
         found->number, found->text);
   }
+  const std::int32_t shown = all[slowest.rank()].rank;
+  choice.reason =
+      choice.rank == slowest.rank()
+          ? fmt::format("{}, the slowest of {}, which predict shows too", shown, all.size())
+          : fmt::format(
+                "{}, the straggler of {}; predict shows the slowest, rank {}, whose step "
+                "and communication hold the wait for it",
+                all[choice.rank].rank, all.size(), shown);
   notes.add(Severity::info,
             fmt::format("the advice is for the {} {}{}",
                         choice.straggler.empty() ? "slowest rank," : "straggler, rank",

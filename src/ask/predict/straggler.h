@@ -28,6 +28,8 @@ std::optional<LateRank> late_rank(const JobRanks& job);
 struct RankChoice {
   std::size_t rank = 0;   ///< Index into the ranks of the job.
   std::string straggler;  ///< Explains why the others wait for it; empty if it is no straggler.
+  /// Which rank it is and why, beside the one that predict shows; empty for a single rank.
+  std::string reason = {};
 };
 
 /// Chooses the straggler, or without one the rank with the longest step. Adds a note with all step

@@ -183,6 +183,18 @@ class Scaler {
                               question.update_time ? "--update-time" : "--step-time"));
     job_ = read_job(question.trace, {.reading = question.reading});
     only_rank(job_, "; ask predict what their communication would take elsewhere");
+    name_device(question.machine);
+  }
+
+  /// Takes the device of the machine for that of a trace that does not name one.
+  void name_device(const std::string& machine) {
+    Inference& recorded = job_.ranks.front().inference;
+    const auto is_known = [](const std::string& name) { return device_recorded_as(name); };
+    const std::string device = device_of(machine);
+    if (device.empty() || std::ranges::any_of(recorded.graph.device_names(), is_known)) return;
+    recorded.graph.device_names() = {find_device(device).name};
+    recorded.assumptions.push_back(fmt::format(
+        "the trace does not name its device; it is taken for {}, that of --machine", device));
   }
 
   const Inference& inference() const { return assumed_ ? *assumed_ : job_.ranks.front().inference; }

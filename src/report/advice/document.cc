@@ -139,6 +139,7 @@ Document document_of(const Advice& advice, bool is_whole) {
   Document document("advice", "Advice for " + source);
   document.width = kScreenWidth;
   say_verdict(advice, document);
+  document.say("Rank", advice.rank_choice);
   document.say("Now", now_sentence(advice));
   if (advice.target) document.say("Target", target_sentence(advice));
   if (advice.curve) document.append(document_of(*advice.curve));

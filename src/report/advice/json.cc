@@ -169,6 +169,7 @@ Json to_json(const Advice& advice) {
       {"first", advice.causes},
       {"trust", to_json(advice.trust)},
       {"notes", notes_json(advice.notes)}};
+  if (!advice.rank_choice.empty()) object["rank_choice"] = advice.rank_choice;
   if (!advice.machine.empty()) object["machine"] = advice.machine;
   if (!advice.more_gpus.network.empty()) object["more_gpus"] = more_gpus_json(advice.more_gpus);
   for (const char* list : {"ladder", "suggestions", "speed_ups"}) object[list] = Json::array();

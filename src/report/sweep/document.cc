@@ -46,10 +46,14 @@ std::string counts_line(const SweepReport& report, const SweepSummary& summary) 
 }
 
 std::string best_line(const SweepReport& report, const SweepSummary& summary) {
-  if (summary.answered == 0) return "No question has an answer.";
+  const std::string part =
+      report.header.shards > 1
+          ? fmt::format(" of part {} of {}", report.header.shard, report.header.shards)
+          : "";
+  if (summary.answered == 0) return fmt::format("No question{} has an answer.", part);
   if (!summary.best) return "None of them fits and satisfies all assertions.";
   const SweepPoint& best = report.points[*summary.best];
-  std::string line = fmt::format("Fastest: {} {}", to_text(best.step_time),
+  std::string line = fmt::format("Fastest{}: {} {}", part, to_text(best.step_time),
                                  report.header.has_steps ? "a step" : "in all");
   if (report.header.baseline_step_time)
     line += fmt::format(" ({}x of {})", to_fixed(best.speedup, 2),
