@@ -334,12 +334,15 @@ TEST(Straggler, IsTheRankThatTheOthersWaitFor) {
             "rank 1 is the straggler: it works 410 us a step; the others work 110.5 us and wait "
             "300 us for it (what the job would take without that: foretrace predict TRACE --with "
             "straggler:remove=true)");
+  EXPECT_EQ(choice.reason.rfind("1, the straggler of 3; predict shows the slowest, rank ", 0), 0U)
+      << choice.reason;
 }
 
 TEST(Straggler, IsNoneAmongRanksThatAreAlike) {
   const RankChoice choice = choice_among(100, 0);
   EXPECT_EQ(choice.rank, 2U);
   EXPECT_EQ(choice.straggler, "");
+  EXPECT_EQ(choice.reason, "2, the slowest of 3, which predict shows too");
 }
 
 // If nobody knows what the step of a recording waits for, the answer has no headline.

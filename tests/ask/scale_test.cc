@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -10,6 +11,9 @@
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
+#include "foretrace/export.h"
+#include "foretrace/import.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -117,6 +121,42 @@ TEST(Scale, WorkersOfSeveralGpusAreCountedByTheirGpus) {
   // Each of the eight groups of a host sends through one NIC; over NVLink it would take 4 ms.
   EXPECT_GT(report.points[1].transfer - report.points[0].transfer, 20ms);
   asked.gpus = {12};
+  EXPECT_THROW(scale(asked), Error);
+}
+
+TEST(Scale, ATraceWithoutADeviceNameHasThatOfTheMachine) {
+  const Folder folder;
+  Trace unnamed = import_trace(question("").trace);
+  unnamed.properties.clear();
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB,copies=true");
+  asked.trace = folder / "unnamed.ftrace";
+  export_trace(unnamed, asked.trace);
+  asked.machine = "dgx-a100";
+  const ScaleReport report = scale(asked);
+  EXPECT_EQ(report.points.back().refused, "");
+  EXPECT_NE(std::ranges::find(report.assumptions,
+                              "the trace does not name its device; it is taken for "
+                              "a100-sxm4-80gb, that of --machine"),
+            report.assumptions.end());
+}
+
+TEST(Scale, AWholeTrainingHasTheSameSamplesOnAnyNumber) {
+  const Folder folder;
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
+  asked.machine = "dgx-a100";
+  asked.training.steps = "100k";
+  asked.training.prices = folder.write("p.json", R"({"prices": {"a100": "2 EUR/h"}})");
+  const ScaleReport report = scale(asked);
+  for (const ScalePoint& point : report.points) {
+    // Each GPU has a worker's samples in a step.
+    const double seconds =
+        1e5 / static_cast<double>(point.gpus) * static_cast<double>(point.step_time.count()) * 1e-9;
+    EXPECT_NEAR(point.training->seconds.point, seconds, 1e-6 * seconds);
+    EXPECT_NEAR(point.training->price->point, seconds * 2 * static_cast<double>(point.gpus) / 3600,
+                1e-6 * seconds);
+    EXPECT_LE(point.training->seconds.lower, point.training->seconds.point);
+  }
+  asked.training.steps.clear();
   EXPECT_THROW(scale(asked), Error);
 }
 

@@ -95,10 +95,10 @@ TEST(Training, SaysWhatIsWrong) {
   const Folder folder;
   TrainingQuestion question;
   question.mtbf_hours = 5;
-  EXPECT_EQ(error_of(question), "--mtbf-hours: needs --tokens or --steps-total");
+  EXPECT_EQ(error_of(question), "--mtbf-hours: needs --tokens or --total-steps");
   question.steps = "1e30";
   EXPECT_EQ(error_of(question),
-            "--steps-total: must be a count such as 100k, 1.5M, 300B or 15T, got \"1e30\"");
+            "--total-steps: must be a count such as 100k, 1.5M, 300B or 15T, got \"1e30\"");
   question.steps = "10";
   question.mtbf_hours = 1e-6;
   EXPECT_EQ(error_of(question),
@@ -115,14 +115,14 @@ TEST(Training, SaysWhatIsWrong) {
   question.power.clear();
   question.tokens = "1B";
   EXPECT_EQ(error_of(question),
-            "--tokens and --steps-total: must not be given together, as each says how long to "
+            "--tokens and --total-steps: must not be given together, as each says how long to "
             "train");
   question.steps.clear();
   RepeatedStep unknown = kStep;
   unknown.tokens.reset();
   EXPECT_EQ(error_of(question, unknown),
             "--tokens: must not be given where the tokens of a step are unknown; give "
-            "--steps-total");
+            "--total-steps");
 }
 
 TEST(Training, GenerateKnowsTheTokensOfAStep) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foretrace/answer/prediction.h"
+#include "foretrace/answer/training.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/notes.h"
 #include "foretrace/units.h"
@@ -27,6 +28,7 @@ struct ScalePoint {
   Nanoseconds late{0};         ///< Time of a step in which workers wait for the slowest one.
   std::optional<Bytes> peak;   ///< Allocated, on the fullest device; empty if memory is unknown.
   std::optional<double> rate;  ///< Samples a second, if the samples of a step are known.
+  std::optional<TrainingRun> training;
   Grade trust = Grade::good;
   std::string refused;  ///< Why there is no answer; the other facts are empty then.
 };

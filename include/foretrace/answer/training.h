@@ -37,6 +37,11 @@ struct TrainingRun {
   std::vector<std::string> assumptions{};
 };
 
+/// "12.5 days"
+std::string duration_text(double seconds);
+/// "1.24M USD". REQUIRES: the run has a price.
+std::string price_text(const TrainingRun& run, double price);
+
 /// A word and what it says of the run, in the order of importance.
 std::vector<std::pair<std::string, std::string>> sentences_of(const TrainingRun& run);
 /// Null for nullopt.

@@ -10,6 +10,7 @@
 
 #include "foretrace/answer/scale.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/ask/training.h"
 
 namespace foretrace {
 
@@ -22,6 +23,7 @@ struct ScaleQuestion {
   std::string machine;               ///< For find_cluster(); empty: the schemes name a network.
   std::vector<std::int64_t> gpus;    ///< Ascending.
   std::vector<std::string> schemes;  ///< Steps that take `gpus`; empty: data_parallel.
+  TrainingQuestion training = {};    ///< Of as many samples as so many steps of one worker have.
   ImportOptions reading = {};
   std::string ledger_path = {};  ///< The user's own ledger of errors; empty: none.
 };

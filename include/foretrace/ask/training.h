@@ -1,6 +1,6 @@
 #pragma once
 
-// What many steps amount to: a part of questions whose answer is the time of one.
+// The sum of many steps: a part of questions whose answer is the time of one.
 
 #include <optional>
 #include <string>
@@ -17,6 +17,8 @@ struct TrainingQuestion final : Described {
   /// Whether a number of steps is given. Throws Error if one is needed and none is given, or if
   /// both forms are.
   bool is_asked() const;
+  /// Throws Error if prices are given for nothing else than a run, and none is asked for.
+  void check_use() const;
 
   std::string tokens{}, steps{};       ///< "15T", "100k"; one of them.
   std::string prices{};                ///< JSON: {"prices": {"h100": "2.5 USD/h"}}.
@@ -37,6 +39,10 @@ struct RepeatedStep {
 /// Returns nullopt if the question does not ask. Throws Error, naming the option, if it cannot be
 /// answered.
 std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step);
+
+/// Reads "15T", "300B", "1.5M", "100k" or a plain number, at most 10^18. Throws Error, naming the
+/// option.
+double large_count(const std::string& option, const std::string& text);
 
 struct GpuPrice {
   double per_hour = 0;

@@ -208,11 +208,9 @@ CalibratedSteps calibrate_steps(const GenerateQuestion& question,
 GenerationReport generate_step(const GenerateQuestion& question) {
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
-  const bool asks_for_run = question.training.is_asked();
-  if (!asks_for_run && !question.training.prices.empty())
-    throw Error("--prices: needs --tokens or --steps-total");
-  if (asks_for_run && !question.against.empty())
-    throw Error("--tokens and --steps-total: must not be given together with --against");
+  question.training.check_use();
+  if (question.training.is_asked() && !question.against.empty())
+    throw Error("--tokens and --total-steps: must not be given together with --against");
   GenerationReport report{.calibration = question.calibrate};
   auto [calibration, fitted] = calibrate_steps(question, report.assumptions);
   if (!question.calibrate.empty()) {

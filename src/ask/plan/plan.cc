@@ -277,7 +277,7 @@ class Planner {
   }
 
  private:
-  /// What the whole run takes with the fastest layout.
+  /// Adds the whole run with the fastest layout.
   void add_training() {
     if (report_.ranked.empty()) return;
     const PlanRow& row = report_.ranked.front();

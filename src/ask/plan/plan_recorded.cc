@@ -159,7 +159,7 @@ class RecordedPlanner {
         {"--fix", !question_.fix.empty()},
         {"--prices", !question_.training.prices.empty()},
         {"--tokens", !question_.training.tokens.empty()},
-        {"--steps-total", !question_.training.steps.empty()},
+        {"--total-steps", !question_.training.steps.empty()},
         {"--measured", !question_.measured.empty()},
         {"--calibrate", !question_.calibrate.empty()},
         {"--strategy", question_.strategy != "exhaustive"}};

@@ -149,6 +149,7 @@ struct ScaleCase {
 class Scaler {
  public:
   explicit Scaler(const ScaleQuestion& question) : question_(question), donors_(question.reading) {
+    question.training.check_use();
     if (question.trace.empty())
       assumed_ = assumed_job(question.step_time, question.update_time, device_of(question.machine));
     else
@@ -254,6 +255,7 @@ class Scaler {
       recorded.samples = question_.scenario.samples_per_step;
       if (const double step_samples = changed_rates(recorded, scenario).samples; step_samples > 0)
         point.rate = step_samples * 1e9 / static_cast<double>(point.step_time.count());
+      point.training = run_of(question_.training, repeated(point, worker_time));
       point.trust = prediction.trust.grade();
       scale_case.prediction = std::move(prediction);
     } catch (const Error& error) {
@@ -261,6 +263,24 @@ class Scaler {
       point.refused = error.what();
       if (point.refused.starts_with(step)) point.refused.replace(0, step.size(), point.scheme);
     }
+  }
+
+  static void add_new(const std::vector<std::string>& from, std::vector<std::string>& to) {
+    for (const std::string& one : from) {
+      if (std::ranges::find(to, one) == to.end()) to.push_back(one);
+    }
+  }
+
+  /// A step of one worker, as long as its samples take on all GPUs.
+  RepeatedStep repeated(const ScalePoint& point, Nanoseconds worker_time) const {
+    const auto of_worker = [&](Nanoseconds time) {
+      return scaled(worker_time, ratio(time, point.step_time) / point.throughput);
+    };
+    return {.time = of_worker(point.step_time),
+            .lower = of_worker(point.lower),
+            .upper = of_worker(point.upper),
+            .gpus = point.gpus,
+            .device = device_of(question_.machine)};
   }
 
   static void collect(std::vector<ScaleCase>& cases, ScaleReport& report) {
@@ -272,12 +292,11 @@ class Scaler {
       previous = &answered;
       if (!answered.prediction) continue;
       const Prediction& prediction = *answered.prediction;
+      if (answered.point.training)
+        add_new(answered.point.training->assumptions, report.assumptions);
       if (report.trust.reasons.empty() || prediction.trust.grade() > report.trust.grade())
         report.trust = prediction.trust;
-      for (const std::string& assumption : prediction.assumptions) {
-        if (std::ranges::find(report.assumptions, assumption) == report.assumptions.end())
-          report.assumptions.push_back(assumption);
-      }
+      add_new(prediction.assumptions, report.assumptions);
     }
     if (previous != nullptr)
       report.limits.push_back(limit_of(report.points, previous->point.scheme));

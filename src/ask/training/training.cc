@@ -37,20 +37,6 @@ std::optional<Quantity> quantity_of(std::string_view text) {
   return found;
 }
 
-/// "15T", "300B", "1.5M", "100k" or a plain number.
-double count_of(const std::string& option, const std::string& text) {
-  constexpr std::pair<std::string_view, double> kLetters[] = {
-      {"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
-  if (const std::optional<Quantity> found = quantity_of(text)) {
-    for (const auto& [letter, factor] : kLetters) {
-      if (found->unit == letter && found->number * factor <= kMostCounted)
-        return found->number * factor;
-    }
-  }
-  throw Error(
-      fmt::format("{}: must be a count such as 100k, 1.5M, 300B or 15T, got \"{}\"", option, text));
-}
-
 /// The text that the file has for the device in its object `key`.
 template <class Read>
 auto of_device(const std::string& path, const char* key, const std::string& device,
@@ -112,15 +98,28 @@ void add_failures(const TrainingQuestion& question, TrainingRun& run) {
 
 }  // namespace
 
+double large_count(const std::string& option, const std::string& text) {
+  constexpr std::pair<std::string_view, double> kLetters[] = {
+      {"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
+  if (const std::optional<Quantity> found = quantity_of(text)) {
+    for (const auto& [letter, factor] : kLetters) {
+      if (found->unit == letter && found->number * factor <= kMostCounted)
+        return found->number * factor;
+    }
+  }
+  throw Error(
+      fmt::format("{}: must be a count such as 100k, 1.5M, 300B or 15T, got \"{}\"", option, text));
+}
+
 void TrainingQuestion::describe(Fields& fields) {
   fields.as({.value = "COUNT"})
       .text("tokens", tokens, "Say what training on so many tokens takes: 15T, 300B");
-  fields.as({.value = "COUNT"}).text("steps_total", steps, "Say what so many steps take: 100k");
+  fields.as({.value = "COUNT"}).text("total_steps", steps, "Say what so many steps take: 100k");
   fields.path("prices", prices, "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
   fields.path("power", power,
-              "With --tokens or --steps-total: what GPUs draw, {\"power\": {\"h100\": \"700 W\"}}");
+              "With --tokens or --total-steps: what GPUs draw, {\"power\": {\"h100\": \"700 W\"}}");
   fields.optional_number("mtbf_hours", mtbf_hours,
-                         "With --tokens or --steps-total: mean time between failures of one GPU, "
+                         "With --tokens or --total-steps: mean time between failures of one GPU, "
                          "such as 50000 (Llama 3 405B: 419 in 54 days on 16,384)");
   fields.time("checkpoint_time", checkpoint_time,
               "With --mtbf-hours: how long a checkpoint stops training", Nanoseconds{1});
@@ -131,28 +130,32 @@ void TrainingQuestion::describe(Fields& fields) {
 bool TrainingQuestion::is_asked() const {
   if (!tokens.empty() && !steps.empty())
     throw Error(
-        "--tokens and --steps-total: must not be given together, as each says how long to "
+        "--tokens and --total-steps: must not be given together, as each says how long to "
         "train");
   if (mtbf_hours && !(*mtbf_hours > 0))
     throw Error("--mtbf-hours: must be above 0, got " + to_text(*mtbf_hours));
   if (!tokens.empty() || !steps.empty()) return true;
-  if (!power.empty()) throw Error("--power: needs --tokens or --steps-total");
-  if (mtbf_hours) throw Error("--mtbf-hours: needs --tokens or --steps-total");
+  if (!power.empty()) throw Error("--power: needs --tokens or --total-steps");
+  if (mtbf_hours) throw Error("--mtbf-hours: needs --tokens or --total-steps");
   return false;
+}
+
+void TrainingQuestion::check_use() const {
+  if (!is_asked() && !prices.empty()) throw Error("--prices: needs --tokens or --total-steps");
 }
 
 std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step) {
   if (!question.is_asked()) return std::nullopt;
   TrainingRun run{.gpus = step.gpus};
   if (!question.steps.empty()) {
-    run.steps = count_of("--steps-total", question.steps);
+    run.steps = large_count("--total-steps", question.steps);
     if (step.tokens) run.tokens = run.steps * *step.tokens;
   } else {
     if (!step.tokens)
       throw Error(
           "--tokens: must not be given where the tokens of a step are unknown; give "
-          "--steps-total");
-    run.tokens = count_of("--tokens", question.tokens);
+          "--total-steps");
+    run.tokens = large_count("--tokens", question.tokens);
     run.steps = std::ceil(*run.tokens / *step.tokens);
   }
   run.seconds = times(

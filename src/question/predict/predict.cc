@@ -5,9 +5,9 @@
 #include <sstream>
 #include <variant>
 
-#include "base/parse_number.h"
 #include "base/shown.h"
 #include "base/wording.h"
+#include "foretrace/ask/training.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "question/common/changes.h"
@@ -16,8 +16,6 @@
 
 namespace foretrace {
 namespace {
-
-constexpr double kMostSteps = 1e9;
 
 /// One prediction, or one for each value of a setting.
 struct PredictedJob {
@@ -75,21 +73,6 @@ ExitCode check_assertions(const std::vector<CheckedAssert>& failed, Session& ses
   return code;
 }
 
-/// Reads "100000", "100k" or "1.5M". Throws Error.
-double steps_in(std::string_view text) {
-  double unit = 1;
-  std::string_view digits = text;
-  if (digits.ends_with('k')) unit = 1e3;
-  if (digits.ends_with('M')) unit = 1e6;
-  if (unit > 1) digits.remove_suffix(1);
-  const auto number = parse_number<double>(digits);
-  if (!number || !(*number * unit >= 1) || *number * unit > kMostSteps)
-    throw Error(
-        fmt::format("--total-steps: must be a number of steps such as 100k, at most {}, got \"{}\"",
-                    grouped(static_cast<std::int64_t>(kMostSteps)), text));
-  return *number * unit;
-}
-
 /// Adds a note on how long so many steps take.
 void note_total_time(double steps, Prediction& prediction) {
   const auto time = [&](Nanoseconds step) {
@@ -126,7 +109,7 @@ class Predict final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const Scenario asked = scenario(session);
-    const double total = total_steps_.empty() ? 0 : steps_in(total_steps_);
+    const double total = total_steps_.empty() ? 0 : large_count("--total-steps", total_steps_);
     const JobOptions opening{.reading = reading_.options(session),
                              .world_size = static_cast<std::int32_t>(world_size_),
                              .keeps_traces = !options_.perfetto_path.empty()};

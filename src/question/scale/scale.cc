@@ -30,6 +30,7 @@ class Scale final : public Question {
     changes_.describe(fields, "What else to change before the job is scaled, as in predict",
                       "Read these changes from a JSON file");
     changes_.describe_samples(fields);
+    question_.training.describe(fields);
     fields.path("ledger", question_.ledger_path, "Your own ledger of outcomes");
     reading_.describe_part(fields);
     reading_.describe(fields);

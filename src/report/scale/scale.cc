@@ -43,6 +43,29 @@ std::string heading(const ScaleReport& report) {
   return text;
 }
 
+/// The whole training with each count that has an answer.
+Table training_table(const ScaleReport& report) {
+  Table table{.heading = {"GPUs", "training", "from", "to", "price", "from", "to", "scheme"},
+              .rows = {},
+              .left = {7}};
+  for (const ScalePoint& point : report.points) {
+    if (!point.training) continue;
+    const TrainingRun& run = *point.training;
+    std::vector<std::string> cells = {std::to_string(point.gpus), duration_text(run.seconds.point),
+                                      duration_text(run.seconds.lower),
+                                      duration_text(run.seconds.upper)};
+    if (run.price)
+      cells.insert(cells.end(),
+                   {price_text(run, run.price->point), price_text(run, run.price->lower),
+                    price_text(run, run.price->upper)});
+    else
+      cells.resize(7, "-");
+    cells.push_back(point.scheme);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
 Table table_of(const ScaleReport& report) {
   const bool several = has_several_schemes(report), rates = has_rate(report);
   Table table{.heading = {"GPUs", "step", "from", "to", "throughput", "efficiency", "communication",
@@ -149,6 +172,7 @@ nlohmann::json to_json(const ScaleReport& report) {
                    {"trust", to_string(point.trust)}});
       json["peak_allocated_bytes"] = bytes_json(point.peak);
       json["samples_per_second"] = number_json(point.rate);
+      json["training"] = training_json(point.training);
     } else {
       json["refused"] = point.refused;
     }
@@ -177,6 +201,9 @@ Document document_of(const ScaleReport& report) {
                          "fast as one alone.</p>\n"};
   }});
   document.section("Counts", not_in_text).table(table_of(report));
+  if (const Table training = training_table(report); !training.rows.empty())
+    document.titled("the whole training, as many samples as so many steps on one worker:",
+                    training);
   document.section("Limits", not_in_text);
   for (const std::string& limit : report.limits) document.say(limit);
   document.list("refused:", refusals_of(report)).list("assumed:", report.assumptions);

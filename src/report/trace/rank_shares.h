@@ -28,7 +28,7 @@ struct RankShares {
 
 /// Times of a step; communication is what no kernel hides.
 Table rank_shares_table(const std::vector<RankShares>& ranks);
-/// What was recorded of each rank: numbers of records, length, the kernel with most time.
+/// The records of each rank: numbers of records, length, the kernel with most time.
 Table rank_records_table(const std::vector<RankShares>& ranks);
 void write_rank_shares_csv(const std::vector<RankShares>& ranks, std::ostream& out);
 /// Adds "breakdown", "communication_time_ns" and "hidden_communication" to the object of a rank.

@@ -14,11 +14,6 @@ namespace {
 
 constexpr double kDay = 86400;
 
-std::string duration_text(double seconds) {
-  if (seconds >= 2 * kDay) return to_fixed(seconds / kDay, seconds < 100 * kDay ? 1 : 0) + " days";
-  return to_text(Nanoseconds(std::llround(seconds * 1e9)));
-}
-
 /// With three digits and a letter: 4.19M.
 std::string short_count(double count) {
   constexpr std::pair<double, const char*> kLetters[] = {
@@ -49,6 +44,15 @@ nlohmann::json ranged_json(const std::optional<RangedNumber>& number) {
 
 }  // namespace
 
+std::string duration_text(double seconds) {
+  if (seconds >= 2 * kDay) return to_fixed(seconds / kDay, seconds < 100 * kDay ? 1 : 0) + " days";
+  return to_text(Nanoseconds(std::llround(seconds * 1e9)));
+}
+
+std::string price_text(const TrainingRun& run, double price) {
+  return fmt::format("{} {}", short_count(price), run.currency);
+}
+
 std::vector<std::pair<std::string, std::string>> sentences_of(const TrainingRun& run) {
   std::vector<std::pair<std::string, std::string>> said;
   said.emplace_back(
@@ -59,9 +63,7 @@ std::vector<std::pair<std::string, std::string>> sentences_of(const TrainingRun&
   if (run.price)
     said.emplace_back(
         "Price",
-        ranged(
-            *run.price,
-            [&](double price) { return fmt::format("{} {}", short_count(price), run.currency); }) +
+        ranged(*run.price, [&](double price) { return price_text(run, price); }) +
             fmt::format(", at {} {} for a GPU and hour", to_text(run.price_of_hour), run.currency));
   if (run.failures)
     said.emplace_back(
