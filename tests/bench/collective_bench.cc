@@ -50,9 +50,12 @@ void run(std::uint32_t ranks) {
     const Expansion done = run_case(one, call, {&cost, 1});
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const auto messages = static_cast<double>(std::max<std::uint64_t>(done.messages, 1));
-    std::printf("%-20s %-9s %6u ranks  %8.0f messages  %7.3f s  %6.2f bytes of state a message\n",
-                one.algorithm, one.how, call.ranks, messages, took.count(),
-                static_cast<double>(done.state.count) / messages);
+    std::printf(
+        "%-20s %-9s %6u ranks  %8.0f messages  %7.3f s  %6.2f bytes of state and %5.2f rates a "
+        "message\n",
+        one.algorithm, one.how, call.ranks, messages, took.count(),
+        static_cast<double>(done.state.count) / messages,
+        static_cast<double>(done.computed_rates) / messages);
   }
 }
 

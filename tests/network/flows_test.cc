@@ -207,6 +207,24 @@ TEST(Flows, AChangeSolvesOnlyWhatItAffects) {
   EXPECT_LE(flows.computed_rates() - before, 100U);
 }
 
+TEST(Flows, AFlowThatLosesItsLimitSlowsFasterOnes) {
+  Flows flows({Bandwidth{10e9}, Bandwidth{4e9}, Bandwidth{9e9}});
+  const std::uint32_t a[] = {0}, ab[] = {0, 1}, b[] = {1}, c[] = {2};
+  const FlowId first = flows.begin(a, Bytes{1000}, 0ns);
+  const FlowId second = flows.begin(ab, Bytes{1000}, 0ns);
+  const FlowId third = flows.begin(b, Bytes{20}, 0ns);
+  const FlowId fourth = flows.begin(c, Bytes{1000}, 0ns);
+  EXPECT_DOUBLE_EQ(flows.rate(first), 8e9);
+  EXPECT_DOUBLE_EQ(flows.rate(fourth), 9e9);
+  std::vector<FlowId> ended;
+  ASSERT_EQ(flows.next(), 10ns);
+  flows.take_ended(10ns, ended);
+  EXPECT_EQ(ended, std::vector<FlowId>{third});
+  EXPECT_DOUBLE_EQ(flows.rate(first), 6e9);
+  EXPECT_DOUBLE_EQ(flows.rate(second), 4e9);
+  EXPECT_DOUBLE_EQ(flows.rate(fourth), 9e9);
+}
+
 TEST(Flows, NothingToSendEndsAtOnce) {
   Flows flows({Bandwidth{1e9}});
   const std::uint32_t only[] = {0};

@@ -91,6 +91,17 @@ TEST(Wires, ASharedUplinkSlowsWhatCrossesIt) {
   EXPECT_GT(closed_form_time(two_hosts(2e9), *pairwise, call, {&cost, 1}), fast.time);
 }
 
+TEST(Wires, AllToAllsOfAMachineComputeFewRatesAMessage) {
+  const Call call{.operation = Operation::all_to_all, .ranks = 128, .bytes = {64 << 20}};
+  const Network network(find_cluster("dgx-h100", call.ranks));
+  const LinkCost cost{5us, Bandwidth{50e9}};
+  const Expansion flows =
+      simulate_flows(wires_of(network, 0), *find_algorithm("pairwise"), call, {&cost, 1});
+  EXPECT_EQ(flows.messages, 128U * 127U);
+  // All flows are connected: solving what is connected would compute about 128 rates a message.
+  EXPECT_LT(flows.computed_rates, 8 * flows.messages);
+}
+
 TEST(Wires, ChannelsOnRailsUseTheNicOfEachRank) {
   const LinkCost cost{1us, Bandwidth{100e9}};
   // Four hosts of four ranks; each rank has a NIC of its own, ten times slower than the links
