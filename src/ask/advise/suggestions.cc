@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <iterator>
-#include <map>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "ask/advise/advised_job.h"
-#include "ask/advise/bounds.h"
 #include "ask/advise/confidence.h"
+#include "ask/advise/rejection.h"
 #include "ask/job/step_cost.h"
-#include "ask/predict/work_group.h"
 #include "base/threads.h"
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
@@ -22,98 +16,6 @@
 
 namespace foretrace {
 namespace {
-
-/// Shortest possible step: the step time without the work of some groups.
-struct Ceiling {
-  Nanoseconds step_time{0};
-  std::string titles;  ///< "launching and kernels"
-};
-
-/// Keyed by the names of the groups.
-using Ceilings = std::map<std::vector<std::string_view>, Ceiling>;
-
-std::string worst_text(const Trust& trust) {
-  for (const TrustReason& reason : trust.reasons) {
-    if (reason.grade == trust.grade()) return reason.text;
-  }
-  return {};
-}
-
-/// The names of the groups that a suggestion acts on; empty if there is none.
-std::vector<std::string_view> groups_of(std::string_view use) {
-  struct GroupedWork {
-    std::string_view work, group;
-  };
-  constexpr GroupedWork kGroups[] = {
-      {"launches", "launches"}, {"fusion", "launches"},     {"fusion", "kernels"},
-      {"waits", "syncs"},       {"input copies", "copies"}, {"pinning", "copies"},
-      {"loading", "input"},     {"precision", "kernels"},   {"layout", "kernels"}};
-  std::vector<std::string_view> groups;
-  for (const std::string_view work : advice_policy(use).applies_to) {
-    for (const GroupedWork& one : kGroups) {
-      if (one.work == work) groups.push_back(one.group);
-    }
-  }
-  return groups;
-}
-
-Ceiling ceiling_of(const AdvisedJob& job, const std::vector<WorkGroup>& all,
-                   const std::vector<std::string_view>& groups) {
-  Ceiling ceiling;
-  std::vector<WorkGroup> removed;
-  for (const WorkGroup& group : all) {
-    if (std::find(groups.begin(), groups.end(), group.name) == groups.end()) continue;
-    removed.push_back(group);
-    ceiling.titles += (ceiling.titles.empty() ? "" : " and ") + group.title;
-  }
-  ceiling.step_time = std::min(job.now(), step_with(job.whole, removed, 0));
-  return ceiling;
-}
-
-/// Returns why the predicted gain is impossible: removing all the work the suggestion acts on would
-/// gain less. Empty if it is possible.
-std::string ceiling_rejection(const AdvisedJob& job, const Ceilings& ceilings,
-                              const Suggestion& suggestion) {
-  const std::vector<std::string_view> groups = groups_of(suggestion.use);
-  if (suggestion.goal != "time" || groups.empty()) return {};
-  const Ceiling& ceiling = ceilings.at(groups);
-  if (suggestion.step_time + scaled(job.now(), job.noise) >= ceiling.step_time) return {};
-  return fmt::format("would gain more than if {} took no time at all, which leaves {} a step",
-                     ceiling.titles, to_text(ceiling.step_time));
-}
-
-/// Computes the ceilings for all suggestions for time that gain more than noise: one replay for
-/// each set of groups they act on, on all cores.
-Ceilings ceilings_of(const AdvisedJob& job, const std::vector<Suggestion>& suggestions) {
-  Ceilings ceilings;
-  for (const Suggestion& one : suggestions) {
-    std::vector<std::string_view> groups = groups_of(one.use);
-    if (one.goal == "time" && !groups.empty() && job.matters(one.gain))
-      ceilings.try_emplace(std::move(groups));
-  }
-  if (ceilings.empty()) return ceilings;
-  const std::vector<WorkGroup> all = all_groups(job.whole.graph());
-  on_all_cores(ceilings.size(), [&](std::size_t i) {
-    auto& [groups, ceiling] = *std::next(ceilings.begin(), static_cast<std::ptrdiff_t>(i));
-    ceiling = ceiling_of(job, all, groups);
-  });
-  return ceilings;
-}
-
-/// The reason not to recommend a suggestion, whatever its gain; empty if there is none:
-///
-///   - it does not apply to the job (Transform::applies())
-///   - it, or the recording, is not reliable (trust.h)
-///   - it would gain more than removing the work it acts on: its own upper bound
-std::string rejection_reason(const AdvisedJob& job, const Ceilings& ceilings,
-                             const Suggestion& suggestion) {
-  if (suggestion.applies.share <= 0) return suggestion.applies.why_not;
-  if (!job.matters(suggestion.gain)) return {};
-  for (const Trust* trust : {&suggestion.trust, &job.trust}) {
-    if (trust->grade() == Grade::poor) return "not reliable: " + worst_text(*trust);
-  }
-  return ceiling_rejection(job, ceilings, suggestion);
-}
 
 constexpr std::string_view kDevice = "<device>", kNetwork = "<network>", kAlgorithm = "<algorithm>";
 

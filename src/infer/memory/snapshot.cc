@@ -13,93 +13,18 @@
 // step takes.
 
 #include <algorithm>
-#include <cstdint>
 #include <fmt/core.h>
 #include <map>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
 #include "infer/memory/memory.h"
 #include "infer/memory/memory_stacks.h"
+#include "infer/memory/snapshot_weights.h"
 
 namespace foretrace::infer_detail {
 namespace {
-
-// Decides which blocks of a memory snapshot are parameters if no source line shows it. A backward
-// pass makes a gradient for each parameter. So among the blocks that existed before the first
-// forward pass and outlive the history, as many of each size are parameters as gradients of that
-// size exist at the same time:
-//
-//     held       4 MB x 3   1 MB x 6      parameters, and an optimizer's states of their sizes
-//     gradients  4 MB x 1   1 MB x 2
-//     found      4 MB x 1   1 MB x 2      among equal blocks the choice makes no difference
-//
-// If a history has only forward passes and no optimizer, all blocks from before the history are
-// parameters. Ignored: gradients that are never freed, and caches passed to a forward pass.
-
-using DeviceAndSize = std::pair<std::int32_t, std::int64_t>;
-
-/// Device and requested size, because the allocator may serve equal requests with unequal blocks.
-DeviceAndSize size_of(const Allocation& block) {
-  return {block.device, block.requested > Bytes{} ? block.requested.count : block.bytes.count};
-}
-
-/// Whether a block is a gradient: also one that the backward pass makes and the history never
-/// frees, as at the end of the history.
-bool is_gradient(const Allocation& block, const BlockSites& sites) {
-  if (!sites.made.exists()) return false;
-  if (block.use == MemoryUse::gradient) return true;
-  return block.use == MemoryUse::unknown && sites.made.phase == Phase::backward &&
-         !sites.freed.exists();
-}
-
-/// Returns the greatest number of gradients of each size that exist at the same time.
-std::map<DeviceAndSize, std::int64_t> gradients_at_once(const std::vector<Allocation>& blocks,
-                                                        const std::vector<BlockSites>& sites) {
-  std::map<DeviceAndSize, std::map<std::int64_t, std::int64_t>> changes;
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    if (!is_gradient(blocks[i], sites[i])) continue;
-    std::map<std::int64_t, std::int64_t>& of_size = changes[size_of(blocks[i])];
-    ++of_size[sites[i].made.time];
-    if (sites[i].freed.exists()) --of_size[sites[i].freed.time];
-  }
-  std::map<DeviceAndSize, std::int64_t> most;
-  for (const auto& [size, times] : changes) {
-    std::int64_t count = 0;
-    for (const auto& [time, change] : times) most[size] = std::max(most[size], count += change);
-  }
-  return most;
-}
-
-/// Sets the use of parameters among blocks of unknown use. Blocks beyond the end of `sites` existed
-/// all the time. `first_forward` is on the clock of `sites`. Returns whether any block became a
-/// parameter.
-bool infer_weights(std::vector<Allocation>& blocks, const std::vector<BlockSites>& sites,
-                   std::int64_t first_forward, bool is_forward_only) {
-  const auto existed_before = [&](std::size_t i) {
-    return i >= sites.size() || !sites[i].made.exists();
-  };
-  const auto spans_history = [&](std::size_t i) {
-    if (i < sites.size() && sites[i].freed.exists()) return false;
-    return existed_before(i) || sites[i].made.time < first_forward;
-  };
-  std::map<DeviceAndSize, std::int64_t> missing = gradients_at_once(blocks, sites);
-  for (const Allocation& block : blocks) {
-    if (block.use == MemoryUse::parameter) --missing[size_of(block)];
-  }
-  bool found = false;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    if (blocks[i].use != MemoryUse::unknown || !spans_history(i)) continue;
-    // A program with only forward passes also makes their inputs before them.
-    if (is_forward_only ? !existed_before(i) : missing[size_of(blocks[i])]-- <= 0) continue;
-    blocks[i].use = MemoryUse::parameter;
-    found = true;
-  }
-  return found;
-}
 
 class SnapshotGraph {
  public:
