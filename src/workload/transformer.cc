@@ -2,9 +2,13 @@
 // size d, k heads for keys and values, and feed-forward width f.
 //
 //     parameters of a block   h (a + 2 k) d + a d h + (2 or 3) h f, biases and norms
+//     with linear attention   h (2 k + 2 v) + v h: keys of width k, values of width v, and a gate
 //     kept for the backward   s b (10 h + (2 (a + 2 k) d + 2 a d + 4 f (6 f if gated)) / t) bytes,
 //                             plus 5 s^2 b a / t for scores that are not fused (Korthikanti et al.,
 //                             arXiv 2205.05198: s b h (34 + 5 a s / h) at t = 1)
+//
+// Linear attention is the gated delta rule in chunks (arXiv 2412.06464). Layers that predict
+// further tokens (arXiv 2412.19437) are part of the head, as they run behind it on the last stage.
 //
 // Not modelled: rotary embedding as separate work, auxiliary losses, unequal loads of experts.
 
@@ -31,8 +35,26 @@ constexpr double kScoreBytes = 9, kScoreBackBytes = 11;
 /// Loss on logits: cast to 4 bytes, maximum, exponential and sum; the backward pass scales and
 /// casts.
 constexpr double kLossBytes = 18, kLossBackBytes = 10;
+/// Tokens that the gated delta rule takes at once, and its kernels, as its public code has them;
+/// recalled.
+constexpr double kChunk = 64;
+constexpr std::int64_t kLinearKernels = 10;
 /// Kernels of a block as Megatron and PyTorch launch them, counted in their sources; recalled.
 constexpr std::int64_t kBlockKernels = 18, kUnfusedKernels = 6, kExpertKernels = 12;
+
+/// Adds the work, the sizes and the parameters of a layer to another one that runs with it.
+void add_layer(LayerRow& row, const LayerRow& added) {
+  row.gemms.insert(row.gemms.end(), added.gemms.begin(), added.gemms.end());
+  row.attention_operations += added.attention_operations;
+  row.moved_bytes += added.moved_bytes, row.moved_back_bytes += added.moved_back_bytes;
+  row.kernels += added.kernels, row.operations += added.operations;
+  row.parameters += added.parameters, row.expert_parameters += added.expert_parameters;
+  row.all_parameters += added.all_parameters;
+  row.kept += added.kept, row.kept_selective += added.kept_selective;
+  row.kept_pointwise += added.kept_pointwise, row.kept_full += added.kept_full;
+  row.exchanges += added.exchanges, row.exchanged = std::max(row.exchanged, added.exchanged);
+  row.keys_and_values += added.keys_and_values, row.routed += added.routed;
+}
 
 class Transformer final : public Workload {
  public:
@@ -62,6 +84,26 @@ class Transformer final : public Workload {
     fields.integer("kv_rank", kv_rank_, "Latent attention: rank of keys and values; 0: none", 0);
     fields.integer("rotary_size", rotary_, "Latent attention: rotary part of a head", 0);
     fields.integer("value_size", value_size_, "Width of a head's values; 0: head_size", 0);
+    fields.flag("qk_norm", qk_norm_, "Queries and keys are normalized by head");
+    fields.flag("qkv_biases", qkv_biases_,
+                "Queries, keys and values have biases, whatever biases says");
+    fields.flag("output_bias", output_bias_, "The projection behind attention has a bias");
+    fields.flag("sinks", sinks_, "Each head has a learned score that takes no value");
+    fields.flag("query_gate", query_gate_,
+                "A gate as wide as the queries scales attention's output");
+    fields.flag("expert_biases", expert_biases_, "Experts and their router have biases");
+    fields.flag("score_bias", score_bias_, "The choice of experts has a bias that balances them");
+    fields.flag("shared_gate", shared_gate_, "A gate scales the shared experts' output");
+    fields.integer("mtp_layers", mtp_layers_, "Further blocks that predict further tokens", 0);
+    fields.integer("full_every", full_every_,
+                   "Every so many blocks attend; the others have linear attention. 0: all attend",
+                   0);
+    fields.integer("linear_heads", linear_heads_, "Linear attention: heads of queries and keys", 0);
+    fields.integer("linear_value_heads", linear_value_heads_, "Linear attention: heads of values",
+                   0);
+    fields.integer("linear_head_size", linear_head_size_, "Linear attention: width of a head", 0);
+    fields.integer("linear_kernel", linear_kernel_,
+                   "Linear attention: tokens that its short convolution covers", 0);
     fields.integer("window", window_, "Tokens that every second block attends back to; 0: all", 0);
   }
 
@@ -73,6 +115,8 @@ class Transformer final : public Workload {
           fmt::format("active_experts: must be from 1 to experts, {}, got {}", experts_, active_));
     if (kv_heads_ > 0 && heads_ % kv_heads_ != 0)
       throw Error(fmt::format("kv_heads: must divide heads, {}, got {}", heads_, kv_heads_));
+    if (full_every_ > 1 && std::min({linear_heads_, linear_value_heads_, linear_head_size_}) < 1)
+      throw Error("full_every: needs linear_heads, linear_value_heads and linear_head_size");
   }
 
   std::int64_t layer_count() const override { return layers_; }
@@ -85,18 +129,27 @@ class Transformer final : public Workload {
   LayerTable layers(const LayerSlice& slice) const override {
     check_slice(slice);
     LayerTable table{embedding(slice)};
-    const std::int64_t dense = experts_ > 0 ? std::min(dense_layers_, layers_) : layers_;
-    if (dense > 0) table.push_back(block(slice, false));
-    table.back().count = dense > 0 ? dense : 1;
-    if (dense < layers_) {
-      table.push_back(block(slice, true));
-      table.back().count = layers_ - dense;
+    const std::int64_t dense = experts_ > 0 ? dense_layers_ : layers_;
+    Kind last = {};
+    for (std::int64_t i = 0; i < layers_; ++i) {
+      const Kind kind = {.has_experts = i >= dense,
+                         .is_linear = full_every_ > 1 && (i + 1) % full_every_ != 0};
+      if (i > 0 && kind == last) {
+        ++table.back().count;
+        continue;
+      }
+      table.push_back(block(slice, kind)), last = kind;
     }
     table.push_back(head(slice));
     return table;
   }
 
  private:
+  struct Kind {
+    bool has_experts = false, is_linear = false;
+    bool operator==(const Kind&) const = default;
+  };
+
   void check_slice(const LayerSlice& slice) const {
     const auto divides = [](std::string_view name, std::int64_t size, std::string_view ranks,
                             std::int64_t count) {
@@ -104,6 +157,8 @@ class Transformer final : public Workload {
         throw Error(fmt::format("{} must divide by {}: {} by {}", name, ranks, size, count));
     };
     divides("heads", heads_, "tensor parallel ranks", slice.tensor);
+    if (full_every_ > 1)
+      divides("linear_heads", linear_heads_, "tensor parallel ranks", slice.tensor);
     divides("sequence", sequence_, "context parallel ranks", slice.context);
     if (experts_ > 0) divides("experts", experts_, "expert parallel ranks", slice.expert);
     if (experts_ == 0 && slice.expert > 1)
@@ -171,13 +226,30 @@ class Transformer final : public Workload {
     row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
     row.output = Bytes{};
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = bytes(n * h * 2);
+    add_further_tokens(row, slice);
     return row;
+  }
+
+  /// A further token has a block, a product that joins the block's input with the next token's
+  /// embedding, two norms of these inputs and one before the head, whose table it shares.
+  void add_further_tokens(LayerRow& row, const LayerSlice& slice) const {
+    if (mtp_layers_ == 0) return;
+    const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
+    const double n = device_tokens(slice);
+    LayerRow again = row;
+    again.all_parameters = again.parameters = 0;
+    add_layer(again, block(slice, {.has_experts = experts_ > 0}));
+    again.gemms.push_back({n, h / t, 2 * h});
+    again.operations += 4 * n * static_cast<double>(slice.context) * h * h;
+    again.parameters += 2 * h * h / t + 3 * norm();
+    again.all_parameters += 2 * h * h + 3 * norm();
+    for (std::int64_t i = 0; i < mtp_layers_; ++i) add_layer(row, again);
   }
 
   void add_projections(LayerRow& row, double n, double t, double all_tokens) const {
     const auto h = static_cast<double>(hidden_), a = static_cast<double>(heads_);
     const double q = a * head_size(), kv = kv_heads() * (head_size() + value_size());
-    const double out = a * value_size();
+    const double out = a * value_size(), gate = query_gate_ ? out : 0;
     double weights = 0;
     if (kv_rank_ > 0) {
       const auto qr = static_cast<double>(query_rank_), kr = static_cast<double>(kv_rank_);
@@ -192,14 +264,48 @@ class Transformer final : public Workload {
           (qr > 0 ? h * qr : 0) + h * (kr + rope) + ((qr > 0 ? qr : h) * q + kr * up) / t;
       row.all_parameters += qr + kr;
     } else {
-      row.gemms.push_back({n, (q + kv) / t, h});
-      weights = h * (q + kv);
+      row.gemms.push_back({n, (q + kv + gate) / t, h});
+      weights = h * (q + kv + gate);
       row.parameters += weights / t;
     }
     row.gemms.push_back({n, h, out / t});
     row.parameters += out * h / t;
     row.operations += 2 * all_tokens * (weights + out * h);
-    row.all_parameters += weights + out * h + (biases_ ? q + kv + h : 0);
+    row.all_parameters += weights + out * h + (biases_ || qkv_biases_ ? q + kv : 0) +
+                          (biases_ || output_bias_ ? h : 0) + (sinks_ ? a : 0) +
+                          (qk_norm_ ? 2 * head_size() : 0);
+  }
+
+  double linear_keys() const { return static_cast<double>(linear_heads_ * linear_head_size_); }
+  double linear_values() const {
+    return static_cast<double>(linear_value_heads_ * linear_head_size_);
+  }
+
+  /// Queries, keys, values and a gate as wide as these; a step size and a decay for each head; the
+  /// short convolution; and the way back.
+  void add_linear_projections(LayerRow& row, double n, double t, double all_tokens) const {
+    const auto h = static_cast<double>(hidden_), heads = static_cast<double>(linear_value_heads_);
+    const double inner = 2 * linear_keys() + 2 * linear_values() + 2 * heads;
+    const double weights = h * inner, out = linear_values() * h;
+    const double convolved = 2 * linear_keys() + linear_values();
+    row.gemms.push_back({n, inner / t, h});
+    row.gemms.push_back({n, h, linear_values() / t});
+    row.parameters += (weights + out) / t;
+    row.operations += 2 * all_tokens * (weights + out);
+    row.all_parameters += weights + out + convolved * static_cast<double>(linear_kernel_) +
+                          2 * heads + static_cast<double>(linear_head_size_);
+    row.moved_bytes += n * convolved / t * kActBytes;
+    row.moved_back_bytes += n * convolved / t * kActBackBytes;
+    row.kernels += kLinearKernels;
+  }
+
+  /// Within a chunk, products of keys with keys and queries, with values, and the inverse that
+  /// makes updates of them; between chunks, the state is read twice and written once.
+  void add_linear_attention(LayerRow& row, double n, double t, double all_tokens) const {
+    const auto d = static_cast<double>(linear_head_size_);
+    const double of_token = static_cast<double>(linear_value_heads_) * (kChunk * 5 * d + 6 * d * d);
+    row.attention_operations = n / t * of_token;
+    row.operations += all_tokens * of_token;
   }
 
   void add_feed_forward(LayerRow& row, double n, double t, double width, double all_tokens) const {
@@ -225,7 +331,9 @@ class Transformer final : public Workload {
     const double weights = matrices() * h * width;
     row.expert_parameters = weights * local_experts;
     row.parameters += h * all;
-    row.all_parameters += weights * all + h * all;
+    row.all_parameters += weights * all + h * all + (score_bias_ ? all : 0) +
+                          (shared_gate_ ? h : 0) +
+                          (expert_biases_ ? all * ((matrices() - 1) * width + h + 1) : 0);
     const double sent = n / t * active;
     row.moved_bytes += sent * (width * (gated_ ? kGatedBytes : kActBytes) + 4 * h * 2);
     row.moved_back_bytes += sent * (width * (gated_ ? kGatedBackBytes : kActBackBytes) + 4 * h * 2);
@@ -257,33 +365,44 @@ class Transformer final : public Workload {
     row.kernels += kUnfusedKernels;
   }
 
-  LayerRow block(const LayerSlice& slice, bool has_experts) const {
+  LayerRow block(const LayerSlice& slice, const Kind& kind) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
     const double n = device_tokens(slice), all_tokens = n * static_cast<double>(slice.context);
-    LayerRow row{.name = has_experts ? "expert block" : "block"};
+    LayerRow row{.name = kind.has_experts ? "expert block" : "block"};
+    if (kind.is_linear) row.name = "linear " + row.name;
     row.kernels = kBlockKernels;
-    add_projections(row, n, t, all_tokens);
+    if (kind.is_linear)
+      add_linear_projections(row, n, t, all_tokens);
+    else
+      add_projections(row, n, t, all_tokens);
     const double pointwise = n * h * unsplit_share(slice);
     row.moved_bytes += pointwise * 2 * (kNormBytes + (dropout_ ? kAddBytes : 6)) +
-                       n * projected() / t * kCopyBytes;
+                       n * projected(kind) / t * kCopyBytes;
     row.moved_back_bytes += pointwise * 2 * (kNormBackBytes + (dropout_ ? kAddBackBytes : 4)) +
-                            n * projected() / t * kCopyBytes;
-    add_attention(row, slice, n, all_tokens);
-    if (has_experts)
+                            n * projected(kind) / t * kCopyBytes;
+    if (kind.is_linear)
+      add_linear_attention(row, n, t, all_tokens);
+    else
+      add_attention(row, slice, n, all_tokens);
+    if (kind.has_experts)
       add_experts(row, slice, n, all_tokens);
     else
       add_feed_forward(row, n, t, ffn(), all_tokens);
     row.parameters += 2 * norm(), row.all_parameters += 2 * norm();
-    add_memory(row, slice, n, has_experts);
+    add_memory(row, slice, n, kind);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 2, row.exchanged = row.output;
     const double passed = kv_rank_ > 0 ? static_cast<double>(kv_rank_ + rotary_)
                                        : kv_heads() * (head_size() + value_size()) / t;
     row.keys_and_values = bytes(n * passed * static_cast<double>(slice.element_bytes));
+    if (kind.is_linear)  // The state of a sequence.
+      row.keys_and_values = bytes(static_cast<double>(slice.micro_batch * linear_head_size_) *
+                                  linear_values() / t * static_cast<double>(slice.element_bytes));
     return row;
   }
 
-  double projected() const {
+  double projected(const Kind& kind) const {
+    if (kind.is_linear) return 2 * linear_keys() + 2 * linear_values();
     return static_cast<double>(heads_) * (head_size() + value_size()) +
            kv_heads() * (head_size() + value_size());
   }
@@ -294,13 +413,13 @@ class Transformer final : public Workload {
     return (static_cast<double>(active_) * width + static_cast<double>(shared_ffn_)) / t;
   }
 
-  void add_memory(LayerRow& row, const LayerSlice& slice, double n, bool has_experts) const {
+  void add_memory(LayerRow& row, const LayerSlice& slice, double n, const Kind& kind) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
     const auto e = static_cast<double>(slice.element_bytes);
     const double wide = h * unsplit_share(slice) * (4 * e + (dropout_ ? 2 : 0));
-    double inner = projected() * e / t;
+    double inner = projected(kind) * e / t;
     const double kept_ffn = gated_ ? 3 : 2;
-    if (has_experts) {
+    if (kind.has_experts) {
       const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
       const double sent = static_cast<double>(active_) / t;
       inner += sent * (kept_ffn * width + 2 * h) * e +
@@ -309,7 +428,7 @@ class Transformer final : public Workload {
       inner += kept_ffn * ffn() * e / t;
     }
     if (kv_rank_ > 0) inner += static_cast<double>(query_rank_ + kv_rank_) * 2 * e;
-    const double scores = slice.fused_attention
+    const double scores = slice.fused_attention || kind.is_linear
                               ? 4 * static_cast<double>(heads_) / t
                               : (dropout_ ? 2 * e + 1 : e) * static_cast<double>(heads_) / t *
                                     static_cast<double>(sequence_);
@@ -317,7 +436,7 @@ class Transformer final : public Workload {
     row.kept = bytes(n * (wide + inner + scores));
     // The outputs of two norms, and of the activation function.
     const double again =
-        2 * h * unsplit_share(slice) * e + (has_experts ? expert_outputs(t) : ffn() / t) * e;
+        2 * h * unsplit_share(slice) * e + (kind.has_experts ? expert_outputs(t) : ffn() / t) * e;
     row.kept_pointwise = bytes(n * (wide + inner - again));
     row.kept_full = bytes(n * h * unsplit_share(slice) * e);
     row.working = bytes(n * (2 * ffn() / t + 2 * h) * e);
@@ -328,6 +447,10 @@ class Transformer final : public Workload {
   bool gated_ = false, tied_ = true, biases_ = true, dropout_ = true, head_bias_ = false;
   bool bert_ = false;
   std::int64_t experts_ = 0, active_ = 0, expert_ffn_ = 0, shared_ffn_ = 0, dense_layers_ = 0;
+  bool qk_norm_ = false, qkv_biases_ = false, output_bias_ = false, sinks_ = false;
+  bool query_gate_ = false, expert_biases_ = false, score_bias_ = false, shared_gate_ = false;
+  std::int64_t mtp_layers_ = 0, full_every_ = 0, linear_heads_ = 0, linear_value_heads_ = 0;
+  std::int64_t linear_head_size_ = 0, linear_kernel_ = 0;
   std::int64_t query_rank_ = 0, kv_rank_ = 0, rotary_ = 0, value_size_ = 0, window_ = 0;
 };
 

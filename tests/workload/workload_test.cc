@@ -26,6 +26,30 @@ TEST(Workload, HasThePublishedParameters) {
       {"vgg-16", 138'357'544},
       {"llama3-8b", 8'030'261'248},
       {"llama3-70b", 70'553'706'496},
+      // Of the published weights, as their index files count them.
+      {"llama2-7b", 6'738'415'616},
+      {"llama3-405b", 405'853'388'800},
+      {"mistral-7b", 7'241'732'096},
+      {"mixtral-8x7b", 46'702'792'704},
+      {"mixtral-8x22b", 140'620'634'112},
+      {"qwen2.5-7b", 7'615'616'512},
+      {"qwen3-0.6b", 596'049'920},
+      {"qwen3-8b", 8'190'735'360},
+      {"qwen3-32b", 32'762'123'264},
+      {"qwen3-30b-a3b", 30'532'122'624},
+      {"qwen3-235b-a22b", 235'093'634'560},
+      {"deepseek-v2-lite", 15'706'484'224},
+      {"deepseek-v2", 235'741'434'880},
+      {"deepseek-v3", 671'026'419'200},
+      // Without the copies of embedding and head that are published beside it.
+      {"deepseek-v3-mtp", 671'026'419'200 + 11'610'068'224},
+      {"kimi-k2", 1'026'408'232'448},
+      {"gpt-oss-120b", 116'829'156'672},
+      {"gpt-oss-20b", 20'914'757'184},
+      {"glm-4.5", 352'797'829'024},
+      {"glm-4.5:mtp_layers=1", 352'797'829'024 + 3'988'069'792},
+      {"qwen3-next-80b-a3b", 79'674'391'296},
+      {"qwen3-next-80b-a3b:mtp_layers=1", 79'674'391'296 + 1'650'471'424},
       {"mpt-125m:sequence=512,positions=512", 124'131'840},  // llm-foundry's tables.
       {"mpt-13b", 12'853'954'560},
       {"mpt-70b", 64'862'437'376},
@@ -35,9 +59,27 @@ TEST(Workload, HasThePublishedParameters) {
   }
 }
 
-TEST(Workload, CountsExpertsOnce) {
-  EXPECT_NEAR(find_workload("deepseek-v3")->parameters(), 671e9, .5e9);
-  EXPECT_NEAR(find_workload("qwen3-30b-a3b")->parameters(), 30.5e9, .1e9);
+/// Of four blocks three are linear: their attention grows with the tokens, the fourth's with their
+/// square. A layer for further tokens is the head's, not a stage's.
+TEST(Workload, HasLinearAttentionAndFurtherTokens) {
+  const auto attention = [](const std::string& sequence, std::size_t row) {
+    return find_workload("qwen3-next-80b-a3b:sequence=" + sequence)
+        ->layers({})[row]
+        .attention_operations;
+  };
+  EXPECT_EQ(find_workload("qwen3-next-80b-a3b")->layers({}).size(), 2 + 24U);
+  EXPECT_EQ(find_workload("qwen3-next-80b-a3b")->layers({})[1].count, 3);
+  EXPECT_EQ(attention("8192", 1), 2 * attention("4096", 1));
+  EXPECT_EQ(attention("8192", 2), 4 * attention("4096", 2));
+  const auto plain = find_workload("deepseek-v3"), with = find_workload("deepseek-v3-mtp");
+  EXPECT_EQ(plain->layers({})[2].operations, with->layers({})[2].operations);
+  const LayerRow &block = plain->layers({})[2], &head = plain->layers({})[3];
+  const double tokens = 4096, h = 7168;
+  EXPECT_EQ(with->layers({})[3].operations,
+            2 * head.operations + block.operations + 4 * tokens * h * h);
+  EXPECT_EQ(with->layers({})[3].expert_parameters, block.expert_parameters);
+  EXPECT_EQ(refusal_of_model("transformer:full_every=4"),
+            "transformer: full_every: needs linear_heads, linear_value_heads and linear_head_size");
 }
 
 /// 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)), with all blocks computed twice (Megatron-LM).

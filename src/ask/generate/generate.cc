@@ -52,13 +52,15 @@ void add_breakdown(const CalibratedPrice& priced, GeneratedStep& step) {
 void add_layers(const MeasuredStep& asked, GeneratedStep& step) {
   for (const LayerRow& row : asked.workload->layers(slice_of(asked.layout))) {
     const Bytes kept{std::llround(kept_of(row, asked.layout))};
-    if (!step.layers.empty() && step.layers.back().name == row.name &&
-        step.layers.back().parameters == row.parameters) {
-      step.layers.back().count += row.count;
+    const double parameters = row.parameters + row.expert_parameters;
+    const auto same = std::ranges::find_if(step.layers, [&](const auto& other) {
+      return other.name == row.name && other.parameters == parameters;
+    });
+    if (same != step.layers.end()) {
+      same->count += row.count;
       continue;
     }
-    step.layers.push_back({row.name, row.count, row.parameters + row.expert_parameters,
-                           row.operations, kept, row.output});
+    step.layers.push_back({row.name, row.count, parameters, row.operations, kept, row.output});
   }
 }
 
