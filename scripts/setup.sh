@@ -9,7 +9,7 @@
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
 
-packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev libfmt-dev libglpk-dev libmuparser-dev"
+packages="g++ cmake ninja-build make nlohmann-json3-dev libcli11-dev libboost-dev zlib1g-dev libzstd-dev libisal-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev libfmt-dev libtomlplusplus-dev libglpk-dev libmuparser-dev"
 tests="python3 python3-dev pybind11-dev libgtest-dev"
 optional="python3-pandas python3-matplotlib python3-torch python3-setuptools python3-wheel python3-pip python3-venv python3-yaml protobuf-compiler chromium chromium-driver slurm-wlm munge openmpi-bin libns3-dev python3-sphinx python3-myst-parser furo man-db file dpkg-dev"
 static="libacl1-dev libattr1-dev liblz4-dev liblzma-dev libbz2-dev libxml2-dev libicu-dev nettle-dev libgmp-dev libltdl-dev libsuitesparse-dev"
@@ -49,6 +49,7 @@ libxxhash-dev       xxhash-devel     xxhash         xxhash
 libexpat1-dev       expat-devel      expat          expat
 libyaml-dev         libyaml-devel    libyaml        libyaml
 libfmt-dev          fmt-devel        fmt            fmt
+libtomlplusplus-dev tomlplusplus-devel tomlplusplus  tomlplusplus
 libglpk-dev         glpk-devel       glpk           glpk
 libmuparser-dev     muParser-devel   muparser       muparser
 python3             python3          python         python

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "launch/launch.h"
 #include "price/calibration.h"
 #include "price/price.h"
 
@@ -34,7 +35,9 @@ struct PlanSpace {
   std::optional<Bytes> memory{};   ///< Memory limit of a device; nullopt: all that it has.
   double gpu_hour = 0;             ///< Price of a GPU for an hour; 0 if unknown.
   std::size_t shown = 10;          ///< Number of fastest layouts to rank.
-  std::size_t threads = 0;         ///< 0: all idle cores. The answer does not depend on it.
+  std::vector<const LaunchProgram*> programs =
+      flag_programs();      ///< Whose fastest layouts are wanted.
+  std::size_t threads = 0;  ///< 0: all idle cores. The answer does not depend on it.
 
   Bytes limit() const;  ///< Memory of a device that layouts may use.
 };
@@ -59,17 +62,6 @@ struct PlannedLayout {
   Loss loss = Loss::none;
 };
 
-/// Programs that take a layout as flags; recalled from their releases of 2025.
-struct LaunchProgram {
-  std::string_view name;
-  /// Whether the program has a setting for everything in the layout.
-  bool (*runs)(const Layout& layout);
-  /// REQUIRES: runs(layout).
-  std::vector<std::string> (*flags)(const Layout& layout);
-};
-/// Megatron-LM (pretrain_gpt.py) and torchtitan.
-const std::vector<LaunchProgram>& launch_programs();
-
 struct PlanOutcome {
   std::vector<PlannedLayout> best;  ///< Fastest first.
   /// Layouts that no other beats in time, memory and price; fastest first.
@@ -77,7 +69,7 @@ struct PlanOutcome {
   /// Data parallelism alone, without sharding: the fastest layout for each count of GPUs. If none
   /// fits, the one that needs the least memory; no entry if the batch does not divide.
   std::vector<PlannedLayout> plain;
-  /// The fastest layout that each of launch_programs() can run.
+  /// The fastest layout that each of PlanSpace::programs can run.
   std::vector<std::optional<PlannedLayout>> launched;
   std::size_t candidates = 0, replayed = 0;
   /// Counts of the candidates that are neither ranked nor in the front, by loss; `memory` counts

@@ -9,6 +9,7 @@
 #include "base/json_text.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "workload/hugging_face.h"
 #include "workload/registered.h"
 
 namespace foretrace {
@@ -63,8 +64,15 @@ std::unique_ptr<Workload> named_workload(const std::string& name) {
 std::unique_ptr<Workload> workload_of_file(const std::string& path) {
   return within(path, [&] {
     nlohmann::json json = read_json_file(path);
+    if (is_hugging_face(json) && !json.contains("use")) {
+      auto workload = named_workload("transformer");
+      read_json(hugging_face_settings(json), *workload);
+      return workload;
+    }
     if (!json.is_object() || !json.contains("use") || !json["use"].is_string())
-      throw Error("must be an object with \"use\": the name of a family or a preset");
+      throw Error(
+          "must be an object with \"use\": the name of a family or a preset, or a config.json of "
+          "Hugging Face");
     auto workload = named_workload(json["use"].get<std::string>());
     json.erase("use");
     read_json(json, *workload);
@@ -111,9 +119,11 @@ std::vector<std::string_view> presets_recorded_as(std::string_view name) {
 }
 
 std::unique_ptr<Workload> find_workload(std::string_view name_or_path) {
-  if (is_path(name_or_path)) return workload_of_file(std::string(name_or_path));
-  const std::size_t colon = name_or_path.find(':');
-  auto workload = named_workload(std::string(name_or_path.substr(0, colon)));
+  // A colon within the name of a file is no end of it.
+  const std::size_t ending = name_or_path.find(".json");
+  const std::size_t colon = name_or_path.find(':', ending == name_or_path.npos ? 0 : ending);
+  const std::string name(name_or_path.substr(0, colon));
+  auto workload = is_path(name) ? workload_of_file(name) : named_workload(name);
   if (colon != std::string_view::npos) {
     within(name_or_path.substr(0, colon),
            [&] { read_assigned(name_or_path.substr(colon + 1), *workload); });

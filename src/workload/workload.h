@@ -90,7 +90,8 @@ struct WorkloadEntry {
 const std::vector<WorkloadEntry>& workloads();
 
 /// "gpt3-175b", "llama3-70b:layers=12,sequence=4096", "transformer:layers=24,hidden=1024,heads=16",
-/// or the path of a JSON file {"use": FAMILY or PRESET, settings}. Also knows presets as published
+/// or the path of a JSON file, {"use": FAMILY or PRESET, settings} or a config.json of Hugging
+/// Face, and settings behind it ("config.json:sequence=8192"). Also knows presets as published
 /// tables write them ("LLAMA3.1_405B"). Throws Error with the nearest name.
 std::unique_ptr<Workload> find_workload(std::string_view name_or_path);
 

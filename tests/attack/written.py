@@ -58,6 +58,7 @@ def make_inputs(folder):
     (folder / "ledger.json").write_text('{"schema": "foretrace.ledger/1", "entries": []}\n')
     (folder / "machine.json").write_text("{}\n")
     (folder / "et.json").write_text("{}\n")
+    (folder / "config.yaml").write_text("parallelism: {dp: 1}\ntokens: {micro_batch_size: 1}\n")
     (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
     (folder / "jobs.json").write_text('{"jobs": [{"rates": {"1": 2, "4": 7}}]}')
     write_json(folder / "layers.json", {"batches": [{"layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]})
@@ -97,13 +98,13 @@ INPUTS = {
     "convert": {**ANY, "--execution-trace": "et.json"},
     "diff": {"A": "trace.json", "B": "after.json"},
     "doctor": {**ANY, "--execution-trace": "et.json"},
-    "generate": {"MODEL": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json", "--prices": "after.json", "--power": "base.json"},
+    "generate": {"MODEL": "trace.json", "--machine": "machine.json", "--against": "other.json", "--calibrate": "named.json", "--prices": "after.json", "--power": "base.json", "--config": "config.yaml"},
     "info": {**ANY, "--execution-trace": "et.json"},
     "input": {**ANY, "--synthetic": "synthetic.json", "--cached": "cached.json"},
     "kernels": {**ANY, "--machine": "machine.json", "--execution-trace": "et.json"},
     "memory": {**ANY, "--execution-trace": "et.json"},
     "memory replay": {"FILE": "program.txt"},
-    "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--power": "base.json", "--measured": "after.json", "--calibrate": "named.json"},
+    "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--power": "base.json", "--config": "config.yaml", "--measured": "after.json", "--calibrate": "named.json"},
     "plan allocate": {"JOBS": "trace.json", "--events": "other.json", "--sacct": "after.json", "--swf": "named.json"},
     "plan merge": {"FILES": PLANS[0], "FILES*": PLANS[1]},
     "plan show": {"--file": "schedule.csv"},

@@ -172,8 +172,7 @@ TEST(AstraNetwork, ExamplesAreReadAndWrittenAgain) {
 TEST(AstraNetwork, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"", "n.yml: must be a mapping with settings such as topology: [ Ring ]"},
-      {"topology: [ Ring",
-       "n.yml: topology: line 2: must be YAML, got did not find expected ',' or ']'"},
+      {"topology: [ Ring", "n.yml: line 2: must be YAML, got did not find expected ',' or ']'"},
       {"topology: [ Ring ]", "n.yml: npus_count: must be given, with a value per dimension"},
       {"topology: [ Mesh2D ]\nnpus_count: [ 4 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]",
        "n.yml: topology: must be Ring, FullyConnected or Switch, got \"Mesh2D\""},
@@ -189,6 +188,8 @@ TEST(AstraNetwork, SaysWhatIsWrong) {
   };
   for (const auto& [text, message] : cases) EXPECT_EQ(complaint("n.yml", text), message);
   EXPECT_EQ(complaint("n.yml", "topology: " + std::string(200'000, '[')),
+            "n.yml: line 1: must nest at most 64 deep");
+  EXPECT_EQ(complaint("n.yml", "topology: {a: 1}"),
             "n.yml: topology: must be a list of plain values");
 }
 

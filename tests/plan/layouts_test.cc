@@ -39,7 +39,7 @@ std::string text_of(const std::vector<PlannedLayout>& layouts) {
 }
 
 TEST(Ranking, KeepsWhatMayBeAmongTheFastestThatAreShown) {
-  Ranking ranking(2);
+  Ranking ranking(2, launch_programs().size());
   ranking.add({.candidate = 0, .us = 10, .cost = 1, .reserved = 1});
   ranking.add({.candidate = 1, .us = 30, .cost = 1, .reserved = 1});
   const auto bound_of = [](double us) {
@@ -83,9 +83,9 @@ BruteForce brute_force(const PlanSpace& space) {
   std::ranges::stable_sort(all, {}, [](const PlannedLayout& one) { return one.price.us; });
   answer.best.assign(all.begin(),
                      all.begin() + static_cast<std::ptrdiff_t>(std::min(space.shown, all.size())));
-  for (const LaunchProgram& program : launch_programs()) {
+  for (const LaunchProgram* program : space.programs) {
     const auto first = std::ranges::find_if(
-        all, [&](const PlannedLayout& one) { return program.runs(one.layout); });
+        all, [&](const PlannedLayout& one) { return program->runs(one.layout); });
     if (first != all.end()) answer.launched.push_back(*first);
   }
   std::ranges::stable_sort(all, {}, [](const PlannedLayout& one) {
@@ -216,15 +216,15 @@ TEST(PlanLayouts, WritesFlags) {
     return std::ranges::find(flags, flag) != flags.end();
   };
   ASSERT_TRUE(megatron.runs(layout));
-  EXPECT_TRUE(has(megatron.flags(layout), "--tensor-model-parallel-size 8"));
-  EXPECT_TRUE(has(megatron.flags(layout), "--num-virtual-stages-per-pipeline-rank 2"));
-  EXPECT_TRUE(has(megatron.flags(layout), "--use-distributed-optimizer"));
+  EXPECT_TRUE(has(flags_of(megatron, layout), "--tensor-model-parallel-size 8"));
+  EXPECT_TRUE(has(flags_of(megatron, layout), "--num-virtual-stages-per-pipeline-rank 2"));
+  EXPECT_TRUE(has(flags_of(megatron, layout), "--use-distributed-optimizer"));
   EXPECT_FALSE(torchtitan.runs(layout));
   layout.zero = 3;
   ASSERT_TRUE(torchtitan.runs(layout));
-  EXPECT_TRUE(
-      has(torchtitan.flags(layout), "--parallelism.pipeline_parallel_schedule Interleaved1F1B"));
-  EXPECT_TRUE(has(torchtitan.flags(layout), "--training.local_batch_size 32"));
+  EXPECT_TRUE(has(flags_of(torchtitan, layout),
+                  "--parallelism.pipeline_parallel_schedule Interleaved1F1B"));
+  EXPECT_TRUE(has(flags_of(torchtitan, layout), "--training.local_batch_size 32"));
   layout.schedule = "zb_h1", layout.virtual_stages = 1;
   EXPECT_FALSE(megatron.runs(layout));
   EXPECT_FALSE(torchtitan.runs(layout));

@@ -29,6 +29,8 @@ TEST(Workload, HasThePublishedParameters) {
       // Of the published weights, as their index files count them.
       {"llama2-7b", 6'738'415'616},
       {"llama3-405b", 405'853'388'800},
+      {"llama3.2-1b", 1'235'814'400},
+      {"llama3.2-3b", 3'212'749'824},
       {"mistral-7b", 7'241'732'096},
       {"mixtral-8x7b", 46'702'792'704},
       {"mixtral-8x22b", 140'620'634'112},

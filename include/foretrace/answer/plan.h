@@ -66,11 +66,13 @@ struct PlanReport {
   std::vector<PlanRow> front;   ///< Pareto front of time, memory and price.
   std::vector<std::pair<std::string, std::size_t>> losses;  ///< Why the layouts not shown lost.
   std::string command{};  ///< Answers for the fastest layout alone; empty if none fits.
-  /// The fastest layout that `program` has flags for; `flags` is empty if it has them for none.
+  /// The fastest layout that `program` has settings for; `flags` is empty if it has them for none,
+  /// or if it takes them from a file alone.
   struct Launch {
     std::string program;
     std::optional<PlanRow> row;
     std::vector<std::string> flags;
+    std::string file{};  ///< With --config: the file, changed so that it runs the layout.
   };
   std::vector<Launch> launches;
   std::optional<GenerationReport> measured;  ///< How well the user's measured runs are reproduced.

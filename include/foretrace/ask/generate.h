@@ -15,6 +15,10 @@ struct GenerateQuestion {
   std::string model{};    ///< For find_workload(); may be empty if rows name theirs.
   std::string machine{};  ///< For find_cluster(); may be empty if rows name their devices.
   std::string layout{};   ///< Settings of Layout: "tp=8,pp=12".
+  /// Configuration file of the program that launches the job: model, batch and layout, as far as
+  /// the other settings do not say them.
+  std::string config{};
+  std::optional<std::int64_t> gpus{};  ///< On which the file's job runs, if it does not say.
 
   std::optional<Bytes> memory_limit{};  ///< Of a device; all of it if not given.
   TrainingQuestion training{};

@@ -16,6 +16,9 @@ namespace foretrace {
 struct PlanQuestion {
   /// `model` is for find_workload(), or the path of a trace; `machine` is for find_cluster().
   std::string model, machine;
+  /// Configuration file of the program that launches the job: model, batch and layout, as far as
+  /// the other settings do not say them. Its layout is the user's own.
+  std::string config{};
   std::vector<std::int64_t> gpus{};  ///< Empty: as many as `layout` has.
   /// Samples of a step; 0: as in `layout`. With a trace, recorded batches of a step; 0: one for
   /// each GPU at the greatest number of GPUs.

@@ -10,6 +10,7 @@
 #include "base/fields/assignments.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "launch/launch.h"
 #include "price/calibration.h"
 
 namespace foretrace {
@@ -207,13 +208,34 @@ CalibratedSteps calibrate_steps(const GenerateQuestion& question,
   return found;
 }
 
-GenerationReport generate_step(const GenerateQuestion& question) {
+namespace {
+
+/// The question with what its configuration file says.
+GenerateQuestion with_config(GenerateQuestion question, std::vector<std::string>& assumptions) {
+  if (question.config.empty()) {
+    if (question.gpus)
+      throw Error("--gpus: is for --config; with --layout, say dp=N, the data parallel ranks");
+    return question;
+  }
+  if (!question.against.empty())
+    throw Error("--config: must not be given together with --against, whose rows have layouts");
+  const LaunchFile file = read_launch_file(question.config);
+  question.layout = launch_layout(file, question.layout, question.gpus.value_or(0));
+  question.model = launch_model(file, question.model);
+  assumptions.insert(assumptions.end(), file.settings.notes.begin(), file.settings.notes.end());
+  return question;
+}
+
+}  // namespace
+
+GenerationReport generate_step(const GenerateQuestion& asked) {
+  GenerationReport report{.calibration = asked.calibrate};
+  const GenerateQuestion question = with_config(asked, report.assumptions);
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
   question.training.check_use();
   if (question.training.is_asked() && !question.against.empty())
     throw Error("--tokens and --total-steps: must not be given together with --against");
-  GenerationReport report{.calibration = question.calibrate};
   auto [calibration, fitted] = calibrate_steps(question, report.assumptions);
   if (!question.calibrate.empty()) {
     for (const ConstantEntry& constant : constants())

@@ -21,6 +21,7 @@
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "foretrace/version.h"
+#include "launch/launch.h"
 #include "plan/plan.h"
 #include "plan/search.h"
 #include "plan/strategy.h"
@@ -216,8 +217,9 @@ PlanStrategy plan_strategy(const Strategy& strategy, const StrategyPlan& plan,
 class Planner {
  public:
   explicit Planner(const PlanQuestion& question) : question_(question) {
-    space_.step.name = question.model;
-    space_.step.workload = find_workload(question.model);
+    if (!question_.config.empty()) read_config_file();
+    space_.step.name = question_.model;
+    space_.step.workload = find_workload(question_.model);
     space_.step.platform = find_platform(question.machine);
     space_.memory = question.memory, space_.shown = question.top;
     question.training.is_asked();
@@ -265,18 +267,37 @@ class Planner {
       report_.losses.emplace_back(to_string(loss), count);
     for (std::size_t i = 0; i < outcome.launched.size(); ++i) {
       auto& launch = report_.launches.emplace_back();
-      launch.program = launch_programs()[i].name;
-      if (const auto& planned = outcome.launched[i])
-        launch.row = row_of(*planned), launch.flags = launch_programs()[i].flags(planned->layout);
+      const LaunchProgram& program = *space_.programs[i];
+      launch.program = program.name;
+      if (const auto& planned = outcome.launched[i]) {
+        launch.row = row_of(*planned);
+        if (program.has_flags) launch.flags = flags_of(program, planned->layout);
+        if (file_ && file_->config.form != ConfigForm::log)
+          launch.file = within(file_->path, [&] {
+            return changed_text(file_->config, program.changes(planned->layout));
+          });
+      }
     }
     add_training();
     report_.assumptions.emplace_back(
-        "flags of programs are recalled from their releases of 2025; micro-batches are powers of "
-        "two");
+        "settings of programs are those of their sources of 2026 (torchtitan: 0.2.2); "
+        "micro-batches "
+        "are powers of two");
     return std::move(report_);
   }
 
  private:
+  /// Takes from the configuration file what the question does not say.
+  void read_config_file() {
+    file_ = read_launch_file(question_.config);
+    const bool counts = question_.gpus.size() == 1 || !file_->settings.gpus;
+    const std::int64_t gpus = counts && !question_.gpus.empty() ? question_.gpus.front() : 0;
+    question_.layout = launch_layout(*file_, question_.layout, gpus);
+    question_.model = launch_model(*file_, question_.model);
+    space_.programs = {file_->program};
+    report_.assumptions = file_->settings.notes;
+  }
+
   /// Adds the whole run with the fastest layout.
   void add_training() {
     if (report_.ranked.empty()) return;
@@ -344,7 +365,8 @@ class Planner {
     return row;
   }
 
-  const PlanQuestion& question_;
+  PlanQuestion question_;
+  std::optional<LaunchFile> file_;  ///< Of --config.
   PlanSpace space_;
   std::optional<Layout> user_layout_;
   PlanReport report_;
@@ -366,7 +388,11 @@ void add_with_role(PlanRow row, const std::string& role, std::vector<PlanRow>& r
 namespace {
 
 void check(const PlanQuestion& question) {
-  if (question.model.empty()) throw Error("plan: which MODEL? See `foretrace list models`");
+  if (!question.config.empty() && names_trace(question.model))
+    throw Error(
+        fmt::format("--config: is for described models, and {} is a trace", question.model));
+  if (question.model.empty() && question.config.empty())
+    throw Error("plan: which MODEL? See `foretrace list models`");
   if (question.machine.empty())
     throw Error("--machine: must be given; see `foretrace list machines`");
 }

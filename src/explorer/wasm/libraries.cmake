@@ -1,9 +1,9 @@
-# The libraries that the page is linked with. The headers of Boost, nlohmann/json, {fmt} and xxHash are Debian's, which do not depend
+# The libraries that the page is linked with. The headers of Boost, nlohmann/json, {fmt}, toml++ and xxHash are Debian's, which do not depend
 # on the machine. FORETRACE_SOURCES contains the sources of zlib, zstd, SQLite and RE2, in npm packages that scripts/explorer.py fetches.
 set(wasm_folder ${CMAKE_CURRENT_LIST_DIR})
 set(wasm_headers ${CMAKE_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${wasm_headers})
-foreach(name boost CLI fmt nlohmann xxhash.h)
+foreach(name boost CLI fmt nlohmann toml++ xxhash.h)
   file(CREATE_LINK /usr/include/${name} ${wasm_headers}/${name} SYMBOLIC)
 endforeach()
 include_directories(SYSTEM ${wasm_headers})

@@ -9,12 +9,11 @@
 // The file does not say what a host is: the first dimension is taken as one host. Traffic to an NPU
 // that differs in several dimensions is relayed by other NPUs, as in ASTRA-sim.
 
-#include <yaml.h>
-
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/config/config.h"
 #include "base/parse_number.h"
 #include "foretrace/error.h"
 #include "machine/cluster/readers.h"
@@ -24,59 +23,18 @@ namespace {
 
 using NamedLists = std::map<std::string, std::vector<std::string>>;
 
-/// Reads a mapping of names to lists, event by event: nothing that nests deeper is looked at.
-class ListsReader {
- public:
-  explicit ListsReader(std::string_view text) {
-    if (!yaml_parser_initialize(&parser_)) throw Error("there is not enough memory to read it");
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
-                                 text.size());
+/// The names with their lists; a value alone is a list of one.
+NamedLists lists_of(const std::vector<ConfigValue>& values) {
+  NamedLists all;
+  for (const ConfigValue& value : values) {
+    const std::size_t dot = value.key.find('.');
+    const std::string key = value.key.substr(0, dot);
+    if (dot != std::string::npos && !parse_number<int>(value.key.substr(dot + 1)))
+      throw Error(key + ": must be a list of plain values");
+    all[key].push_back(value.text);
   }
-  ListsReader(const ListsReader&) = delete;
-  ListsReader& operator=(const ListsReader&) = delete;
-  ~ListsReader() {
-    yaml_event_delete(&event_);
-    yaml_parser_delete(&parser_);
-  }
-
-  /// Throws Error unless the text is a mapping of names to lists.
-  NamedLists lists() {
-    next();  // The stream begins.
-    if (next() != YAML_DOCUMENT_START_EVENT || next() != YAML_MAPPING_START_EVENT)
-      throw Error("must be a mapping with settings such as topology: [ Ring ]");
-    NamedLists all;
-    while (next() != YAML_MAPPING_END_EVENT) {
-      const std::string key = scalar();
-      all[key] = within(key, [&] { return list(); });
-    }
-    return all;
-  }
-
- private:
-  yaml_event_type_t next() {
-    yaml_event_delete(&event_);
-    if (!yaml_parser_parse(&parser_, &event_)) {
-      throw Error(fmt::format("line {}: must be YAML, got {}", parser_.problem_mark.line + 1,
-                              parser_.problem ? parser_.problem : "something else"));
-    }
-    return event_.type;
-  }
-
-  std::string scalar() const {
-    if (event_.type != YAML_SCALAR_EVENT) throw Error("must be a list of plain values");
-    return {reinterpret_cast<const char*>(event_.data.scalar.value), event_.data.scalar.length};
-  }
-
-  std::vector<std::string> list() {
-    if (next() != YAML_SEQUENCE_START_EVENT) return {scalar()};
-    std::vector<std::string> values;
-    while (next() != YAML_SEQUENCE_END_EVENT) values.push_back(scalar());
-    return values;
-  }
-
-  yaml_parser_t parser_ = {};
-  yaml_event_t event_ = {};
-};
+  return all;
+}
 
 const std::vector<std::string>& entries(const NamedLists& lists, const std::string& key,
                                         std::size_t dimensions) {
@@ -107,7 +65,8 @@ std::string topology_of(const std::string& name) {
 }  // namespace
 
 MachineFile read_astra_network(std::string_view yaml) {
-  const NamedLists lists = ListsReader(yaml).lists();
+  const NamedLists lists = lists_of(yaml_values(yaml));
+  if (lists.empty()) throw Error("must be a mapping with settings such as topology: [ Ring ]");
   for (const auto& [key, values] : lists) {
     if (key != "topology" && key != "npus_count" && key != "bandwidth" && key != "latency") {
       throw Error(fmt::format(

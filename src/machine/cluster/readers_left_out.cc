@@ -1,5 +1,5 @@
-// Stand-ins for the readers of other programs' machines in a build without their libraries (expat,
-// libyaml), such as the explorer's page.
+// Stands in for the reader of NCCL's topologies in a build without expat, such as the explorer's
+// page.
 
 #include "foretrace/error.h"
 #include "machine/cluster/readers.h"
@@ -9,12 +9,6 @@ namespace foretrace {
 MachineFile read_nccl_topology(std::string_view) {
   throw Error(
       "NCCL's topologies cannot be read in a browser; convert the file to JSON with the "
-      "command-line program");
-}
-
-MachineFile read_astra_network(std::string_view) {
-  throw Error(
-      "ASTRA-sim's networks cannot be read in a browser; convert the file to JSON with the "
       "command-line program");
 }
 

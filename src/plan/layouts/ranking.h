@@ -14,7 +14,7 @@ namespace foretrace {
 /// A bound and the values derived from it.
 struct Bound : LayoutBound {
   double cost = 0;
-  std::uint8_t programs = 0;  ///< One bit for each of launch_programs() that can run it.
+  std::uint8_t programs = 0;  ///< One bit for each of PlanSpace::programs that can run it.
 };
 
 struct ReplayedLayout {
@@ -26,7 +26,7 @@ struct ReplayedLayout {
 
 class Ranking {
  public:
-  explicit Ranking(std::size_t shown) : shown_(shown) {}
+  Ranking(std::size_t shown, std::size_t programs) : shown_(shown), launched_(programs) {}
 
   void add(const ReplayedLayout& layout);
   /// Returns whether `candidate` may be one of the fastest, in the front, or the
@@ -36,7 +36,7 @@ class Ranking {
   std::size_t size() const { return replayed_.size(); }
   /// At most as many as are shown, fastest first.
   const std::vector<ReplayedLayout>& fastest() const { return fastest_; }
-  /// The fastest layout that each of launch_programs() can run.
+  /// The fastest layout that each of PlanSpace::programs can run.
   const std::vector<std::optional<ReplayedLayout>>& launched() const { return launched_; }
   /// Returns the layouts that no other beats in time, memory and price; the first among equal ones.
   std::vector<ReplayedLayout> front() const;
@@ -44,7 +44,7 @@ class Ranking {
  private:
   std::size_t shown_;
   std::vector<ReplayedLayout> replayed_, fastest_;
-  std::vector<std::optional<ReplayedLayout>> launched_{launch_programs().size()};
+  std::vector<std::optional<ReplayedLayout>> launched_;
   std::vector<ReplayedLayout> efficient_;  ///< The entries of `replayed_` that no other beats.
 };
 

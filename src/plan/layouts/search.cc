@@ -32,7 +32,7 @@ class LayoutSearch {
         threads_(space.threads > 0 ? space.threads : threads_for_idle_cores()),
         candidates_(candidates_of(space)),
         bounds_(candidates_.size()),
-        ranking_(space.shown) {}
+        ranking_(space.shown, space.programs.size()) {}
 
   std::size_t blocks() const { return (candidates_.size() + kBlock - 1) / kBlock; }
   std::size_t begin_of(std::size_t block) const {
@@ -132,8 +132,8 @@ class LayoutSearch {
         if (!bound.is_served || !bound.fits) continue;
         set_layout(candidates_[i], step.layout);
         bound.cost = cost_of(space_, bound.us, step.layout.devices());
-        for (std::size_t p = 0; p < launch_programs().size(); ++p)
-          bound.programs |= static_cast<std::uint8_t>(launch_programs()[p].runs(step.layout) << p);
+        for (std::size_t p = 0; p < space_.programs.size(); ++p)
+          bound.programs |= static_cast<std::uint8_t>(space_.programs[p]->runs(step.layout) << p);
       }
     });
   }

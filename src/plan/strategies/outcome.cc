@@ -45,10 +45,10 @@ StrategyOutcome plan_by(const Strategy& strategy, const PlanSpace& space,
   outcome.front = outcome.best;
   for (PlannedLayout& layout : outcome.plain)
     layout = with_loss(layout, outcome.best.empty() ? layout : outcome.best.front());
-  for (const LaunchProgram& program : launch_programs()) {
+  for (const LaunchProgram* program : space.programs) {
     if (outcome.best.empty()) break;
     const PlannedLayout& best = outcome.best.front();
-    const bool runs = best.fits && program.runs(best.layout);
+    const bool runs = best.fits && program->runs(best.layout);
     outcome.launched.push_back(runs ? std::optional(best) : std::nullopt);
   }
   return found;

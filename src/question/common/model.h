@@ -19,6 +19,14 @@ void describe_model(Fields& fields, Asked& asked) {
 }
 
 template <class Asked>
+void describe_launch(Fields& fields, Asked& asked) {
+  fields.path(
+      "config", asked.config,
+      "Configuration file of the job: Megatron-LM's arguments (a script, YAML, a log), "
+      "torchtitan's TOML, DeepSpeed's JSON, nanotron's YAML. --layout and MODEL win over it");
+}
+
+template <class Asked>
 void describe_calibration(Fields& fields, Asked& asked) {
   fields.path("calibrate", asked.calibrate,
               "Fit to measured steps: CSV with the columns model, gpu, gpus, tp, pp, micro_batch, "

@@ -10,6 +10,9 @@ class Generate final : public Question {
  public:
   void describe(Fields& fields) override {
     describe_model(fields, question_);
+    describe_launch(fields, question_);
+    fields.optional_integer("gpus", question_.gpus,
+                            "With --config: GPUs of the job, if the file does not say how many", 1);
     fields.as({.value = "SETTINGS"})
         .text("layout", question_.layout,
               "tp, pp, dp, cp, ep, micro_batch, global_batch, recompute, ...: "

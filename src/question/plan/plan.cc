@@ -35,7 +35,8 @@ class PlanLayouts final : public Question {
            "MODEL may also be the trace of a job on one GPU: the layers are then the recorded "
            "ones, and the batch is counted in recorded batches.\n"
            "  foretrace plan gpt3-175b --machine dgx-a100 --gpus 1024 --global-batch 1536\n"
-           "  foretrace plan job.json.gz --machine dgx-a100 --gpus 8";
+           "  foretrace plan job.json.gz --machine dgx-a100 --gpus 8\n"
+           "  foretrace plan --config train.toml --machine dgx-h100 --gpus 64 --format config";
   }
 
   std::vector<Form> forms() const override {
@@ -46,6 +47,16 @@ class PlanLayouts final : public Question {
           write(AnswerOf<PlanReport>(*report), out);
       };
     }
+    all.push_back(form<FoundPlan>("config", [](const FoundPlan& found, std::ostream& out) {
+      if (!found.report) return;
+      const auto& launches = found.report->launches;
+      if (launches.empty() || launches.front().file.empty())
+        throw Error(
+            "--format config: writes the file of --config with the fastest layout; there is no "
+            "such "
+            "file, it is a log, or its program can run none of the layouts that fit");
+      out << launches.front().file;
+    }));
     return all;
   }
 
@@ -63,6 +74,7 @@ class PlanLayouts final : public Question {
   /// Lists what is trained, and on what.
   void describe_job(Fields& fields) {
     describe_model(fields, question_);
+    describe_launch(fields, question_);
     fields.bytes("gradient_bytes", question_.gradients,
                  "With a trace that does not show gradients: size of all gradients of a step");
     fields.bytes("output_bytes", question_.output,

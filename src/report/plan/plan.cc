@@ -144,9 +144,11 @@ std::vector<std::string> launch_lines(const PlanReport& report) {
   std::vector<std::string> lines;
   if (!report.command.empty()) lines.push_back(report.command);
   for (const PlanReport::Launch& launch : report.launches) {
-    lines.push_back(launch.row ? fmt::format("{}, {}: {}", launch.program,
-                                             to_text(launch.row->time), joined(launch.flags, " "))
-                               : launch.program + " has no flags for any of the layouts that fit");
+    lines.push_back(
+        launch.row
+            ? fmt::format("{}, {}: {}", launch.program, to_text(launch.row->time),
+                          launch.flags.empty() ? launch.row->layout : joined(launch.flags, " "))
+            : launch.program + " has no settings for any of the layouts that fit");
   }
   return lines;
 }
@@ -244,7 +246,8 @@ nlohmann::json to_json(const PlanReport& report) {
   for (const PlanReport::Launch& launch : report.launches)
     launches.push_back({{"program", launch.program},
                         {"layout", launch.row ? rows_json({*launch.row})[0] : nlohmann::json()},
-                        {"flags", launch.flags}});
+                        {"flags", launch.flags},
+                        {"file", launch.file}});
   for (const auto& [loss, count] : report.losses) lost[loss] = count;
   return {
       {"schema", "foretrace.plan/1"},

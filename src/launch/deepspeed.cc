@@ -1,0 +1,73 @@
+// DeepSpeed's JSON: data parallelism with ZeRO. The model is the program's, and not in the file.
+
+#include <fmt/core.h>
+
+#include "foretrace/error.h"
+#include "launch/registered.h"
+
+namespace foretrace {
+namespace {
+
+LaunchSettings read_deepspeed(ConfigReader& config) {
+  LaunchSettings said;
+  said.layout["framework"] = "deepspeed";
+  const std::int64_t stage = config.integer({"zero_optimization.stage"}).value_or(0);
+  said.layout["zero"] = stage;
+  said.layout["overlap"] = config.flag({"zero_optimization.overlap_comm"}, stage == 3);
+  said.layout["precision"] = config.flag({"bf16.enabled", "bfloat16.enabled"}) ? "bf16"
+                             : config.flag({"fp16.enabled"})                   ? "fp16"
+                                                                               : "fp32";
+  const std::string device = config.word({"zero_optimization.offload_optimizer.device"}, "none");
+  said.layout["host_optimizer"] = device != "none";
+  const bool keeps = config.flag({"activation_checkpointing.cpu_checkpointing"});
+  if (keeps) said.layout["recompute"] = "full", said.layout["host_checkpoints"] = true;
+  if (config.word({"zero_optimization.offload_param.device"}, "none") != "none")
+    said.notes.emplace_back("offload_param moves weights in every pass, which is not priced");
+  for (const char* key :
+       {"zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
+        "zero_optimization.zero_quantized_gradients", "zero_optimization.mics_shard_size"}) {
+    if (config.has({key})) said.notes.push_back(fmt::format("{} is not priced", key));
+  }
+  said.global_batch = config.integer({"train_batch_size"});
+  const auto micro = config.integer({"train_micro_batch_size_per_gpu"});
+  said.accumulation = config.integer({"gradient_accumulation_steps"});
+  // Of the three, one may be missing; accumulation is then 1 if it cannot be computed.
+  if (micro)
+    said.layout["micro_batch"] = *micro;
+  else if (!said.global_batch)
+    throw Error(
+        "train_batch_size or train_micro_batch_size_per_gpu: must be given, the samples of a step");
+  if (!said.accumulation && !said.global_batch) said.accumulation = 1;
+  if (!micro && said.global_batch)
+    said.notes.emplace_back(
+        "train_micro_batch_size_per_gpu is not in the file; a micro-batch of 1 sample is priced "
+        "unless --layout says micro_batch");
+  return said;
+}
+
+bool deepspeed_runs(const Layout& layout) {
+  return layout.tensor * layout.pipeline * layout.context == 1 && layout.expert == 1;
+}
+
+std::vector<ConfigChange> deepspeed_changes(const Layout& layout) {
+  return {{"zero_optimization.stage", std::to_string(layout.zero), "0"},
+          {"train_batch_size", std::to_string(layout.global_batch)},
+          {"train_micro_batch_size_per_gpu", std::to_string(layout.micro_batch)},
+          {"gradient_accumulation_steps", std::to_string(layout.micro_batches()), "1"}};
+}
+
+}  // namespace
+
+LaunchProgram deepspeed_program() {
+  return {.name = "DeepSpeed",
+          .recognizes =
+              [](ConfigReader& config) {
+                return config.has({"train_batch_size", "train_micro_batch_size_per_gpu",
+                                   "zero_optimization.stage", "gradient_accumulation_steps"});
+              },
+          .read = read_deepspeed,
+          .runs = deepspeed_runs,
+          .changes = deepspeed_changes};
+}
+
+}  // namespace foretrace
