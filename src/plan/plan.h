@@ -32,6 +32,7 @@ struct PlanSpace {
   MeasuredStep step{};
   std::vector<std::int64_t> gpus;  ///< GPU counts to choose from.
   std::set<std::string> fixed{};   ///< Searched settings that keep their value from `step`.
+  bool all_schedules = false;      ///< Also those that no known program offers.
   std::optional<Bytes> memory{};   ///< Memory limit of a device; nullopt: all that it has.
   double gpu_hour = 0;             ///< Price of a GPU for an hour; 0 if unknown.
   std::size_t shown = 10;          ///< Number of fastest layouts to rank.

@@ -184,7 +184,7 @@ TEST(PlanLayouts, SaysWhatTookTheLast) {
   space.memory = Bytes{10'000'000'000};
   EXPECT_EQ(
       refusal_of_plan(space),
-      "no layout is left: memory took the last 10257 of them; "
+      "no layout is left: memory took the last 6123 of them; "
       "global_batch=64,recompute=full,sequence_parallel=true,tp=8 needs the least, 22.33 GB of "
       "10 GB");
   space.memory = Bytes{10'000'000};
@@ -204,6 +204,25 @@ TEST(PlanLayouts, SaysWhatTookTheLast) {
   EXPECT_EQ(refusal_of_plan(space),
             "--fix: must be one of tp, pp, dp, cp, ep, virtual_stages, micro_batch, schedule, "
             "recompute, zero, sequence_parallel, got precision");
+}
+
+/// zb_h1 is a paper's; it is searched where it is asked for, by name or with all others.
+TEST(PlanLayouts, SearchesSchedulesThatProgramsOffer) {
+  PlanSpace space{.gpus = {8}};
+  space.step.workload = find_workload("transformer:layers=8,hidden=512,heads=8");
+  space.step.platform = find_platform("dgx-a100");
+  space.step.layout.global_batch = 16;
+  const auto schedules = [&] {
+    std::set<std::string> names;
+    for (const Layout& layout : all_layouts(space)) names.insert(layout.schedule);
+    return names;
+  };
+  EXPECT_EQ(schedules(),
+            (std::set<std::string>{"1f1b", "interleaved", "gpipe", "zb_v", "dualpipe_v"}));
+  space.all_schedules = true;
+  EXPECT_EQ(schedules().size(), 11U);
+  space.all_schedules = false, space.fixed = {"schedule"}, space.step.layout.schedule = "zb_h1";
+  EXPECT_TRUE(schedules().contains("zb_h1"));
 }
 
 TEST(PlanLayouts, WritesFlags) {

@@ -25,8 +25,10 @@ struct PlanRow {
   Nanoseconds time{0}, lower{0}, upper{0};  ///< 80 % of measured steps should lie between them.
   Nanoseconds bubble{0}, network{0}, kernels{0};  ///< Their sum is the time.
   Bytes reserved{};                               ///< Reserved memory on the fullest device.
-  std::optional<double> cost{};                   ///< Cost of 1,000 steps.
-  bool is_covered = false;                        ///< Steps of this shape were measured.
+  /// Model FLOP/s, by the peak of the precision that is used, and tokens; 0 for a recorded model.
+  double utilization = 0, tokens_per_second = 0;
+  std::optional<double> cost{};  ///< Cost of 1,000 steps.
+  bool is_covered = false;       ///< Steps of this shape were measured.
   bool fits = true;
   /// The main reason why it is slower than the fastest: memory (it does not fit), bubble, network
   /// or kernels. Empty for the fastest.

@@ -25,6 +25,7 @@ struct PlanQuestion {
   std::int64_t global_batch = 0;
   std::string layout{};              ///< The user's own: always in the answer.
   std::string fix{};                 ///< Settings that all layouts share: "tp=8".
+  bool all_schedules = false;        ///< Also schedules that no program offers today.
   std::optional<Bytes> memory{};     ///< Limit per device; empty: all its memory.
   TrainingQuestion training{};       ///< Of a described model: of its fastest layout.
   std::string measured{};            ///< Table of measured steps to reproduce first.

@@ -53,6 +53,7 @@ Ordered question_json(const PlanQuestion& question, const PlanSpace& space) {
                   {"settings", shared_settings(space)},
                   {"gpus", space.gpus},
                   {"fixed", space.fixed},
+                  {"all_schedules", space.all_schedules},
                   {"memory_bytes", space.limit().count}};
   if (!question.calibrate.empty())
     json["calibrate"] = {{"sha256", sha256_of_file(question.calibrate)},
@@ -86,6 +87,7 @@ std::string difference_of_plans(const std::string& our_header, const std::string
       {"machine", "it is about another machine"},
       {"gpus", "it was asked with other --gpus"},
       {"fixed", "it was asked with another --fix"},
+      {"all_schedules", "one of them was asked with --all-schedules"},
       {"settings", "it was asked with another --global-batch, --layout or --fix"},
       {"memory_bytes", "it was asked with another --memory"}};
   for (const auto& [key, difference] : kDifferences) {
@@ -221,6 +223,7 @@ class Planner {
     space_.step.name = question_.model;
     space_.step.workload = find_workload(question_.model);
     space_.step.platform = find_platform(question.machine);
+    space_.all_schedules = question.all_schedules;
     space_.memory = question.memory, space_.shown = question.top;
     question.training.is_asked();
     read_layouts();
@@ -360,6 +363,12 @@ class Planner {
     row.network = from_microseconds(parts.network);
     row.kernels = row.time - row.bubble - row.network;
     row.reserved = planned.price.memory.reserved, row.fits = planned.fits;
+    const double peak = sheet_peak(space_.step.platform.device, planned.layout.precision) * 1e-6;
+    row.utilization =
+        planned.price.price.operations / (planned.price.us * static_cast<double>(row.gpus) * peak);
+    row.tokens_per_second = static_cast<double>(planned.layout.global_batch) *
+                            static_cast<double>(space_.step.workload->tokens()) /
+                            (planned.price.us * 1e-6);
     row.is_covered = planned.price.is_covered, row.loss = to_string(planned.loss);
     if (space_.gpu_hour > 0) row.cost = planned.cost * kPricedSteps;
     return row;

@@ -17,15 +17,20 @@ namespace {
 struct PlannedSchedule {
   const char* name;
   std::int64_t chunks;
+  bool is_offered = false;  ///< By Megatron-LM, torchtitan or nanotron.
   bool goes_both_ways = false;
 };
-constexpr std::array kPlannedSchedules = {
-    PlannedSchedule{"1f1b", 1},          PlannedSchedule{"interleaved", 0},
-    PlannedSchedule{"gpipe", 1},         PlannedSchedule{"zb_h1", 1},
-    PlannedSchedule{"zb_h2", 1},         PlannedSchedule{"zb_v", 2},
-    PlannedSchedule{"v_half", 2},        PlannedSchedule{"v_min", 2},
-    PlannedSchedule{"dualpipe_v", 2},    PlannedSchedule{"chimera", 1, true},
-    PlannedSchedule{"dualpipe", 1, true}};
+constexpr std::array kPlannedSchedules = {PlannedSchedule{"1f1b", 1, true},
+                                          PlannedSchedule{"interleaved", 0, true},
+                                          PlannedSchedule{"gpipe", 1, true},
+                                          PlannedSchedule{"zb_h1", 1},
+                                          PlannedSchedule{"zb_h2", 1},
+                                          PlannedSchedule{"zb_v", 2, true},
+                                          PlannedSchedule{"v_half", 2},
+                                          PlannedSchedule{"v_min", 2},
+                                          PlannedSchedule{"dualpipe_v", 2, true},
+                                          PlannedSchedule{"chimera", 1, false, true},
+                                          PlannedSchedule{"dualpipe", 1, false, true}};
 constexpr std::array kRecomputes = {"none", "selective", "full"};
 std::vector<std::int64_t> divisors(std::int64_t number) {
   std::vector<std::int64_t> found;
@@ -136,12 +141,13 @@ class Enumeration {
   void add_schedules(Candidate candidate, std::int64_t micro_batches) {
     const std::int64_t stages = candidate.pipeline;
     for (std::size_t i = 0; i < kPlannedSchedules.size(); ++i) {
-      const auto& [name, chunks, goes_both_ways] = kPlannedSchedules[i];
+      const auto& [name, chunks, is_offered, goes_both_ways] = kPlannedSchedules[i];
       const bool is_any = chunks == 0;
       if (stages == 1 && i > 0) break;
       if (space_.fixed.contains("schedule") && stages > 1 && base_.schedule != name &&
           !(is_any && base_.schedule == "1f1b"))
         continue;
+      if (!is_offered && !space_.all_schedules && !space_.fixed.contains("schedule")) continue;
       if (goes_both_ways && stages % 2 != 0) continue;
       if (name == std::string_view("dualpipe") &&
           (micro_batches % 2 != 0 || micro_batches < 2 * stages))

@@ -95,6 +95,10 @@ class PlanLayouts final : public Question {
               "are not searched, such as its precision, apply to all layouts");
     fields.as({.value = "SETTINGS"})
         .text("fix", question_.fix, "Settings that every layout must have: tp=8,schedule=1f1b");
+    fields.flag(
+        "all_schedules", question_.all_schedules,
+        "Also search pipeline schedules that no program offers today: zb_h1, zb_h2, v_half, "
+        "v_min, chimera, dualpipe");
     question_.training.describe(fields);
     fields.path("measured", question_.measured,
                 "First show how well these measured runs are reproduced: CSV as for --calibrate");
