@@ -153,37 +153,44 @@ void add_conditions(LaunchFile& file) {
       "that it has twice the last");
 }
 
+/// The names of settings, shortened if there are many.
+std::string some_of(std::vector<std::string> names) {
+  constexpr std::size_t kShown = 12;
+  if (names.size() > kShown) names.resize(kShown), names.emplace_back("...");
+  return joined(names);
+}
+
+void add_unread(const std::vector<std::string>& unread, LaunchFile& file) {
+  if (unread.empty()) return;
+  file.settings.notes.push_back(fmt::format("{} of the file {} no part in the price: {}",
+                                            counted(unread.size(), "setting"),
+                                            unread.size() == 1 ? "has" : "have", some_of(unread)));
+}
+
+const LaunchProgram& program_of(const Config& config) {
+  std::vector<std::string_view> names;
+  for (const LaunchProgram& program : launch_programs()) {
+    ConfigReader reader(config);
+    if (program.recognizes(reader)) return program;
+    names.push_back(program.name);
+  }
+  std::vector<std::string> keys;
+  for (const ConfigValue& value : config.values) keys.push_back(value.key);
+  throw Error(
+      fmt::format("is no configuration of {}; its settings are {}", joined(names), some_of(keys)));
+}
+
 }  // namespace
 
 LaunchFile read_launch_file(const std::string& path) {
   LaunchFile file{.path = path, .config = read_config(path)};
   return within(path, [&] {
-    std::vector<std::string_view> names;
-    for (const LaunchProgram& program : launch_programs()) {
-      names.push_back(program.name);
-      if (ConfigReader probe(file.config); !program.recognizes(probe)) continue;
-      ConfigReader reader(file.config);
-      file.program = &program;
-      file.settings = program.read(reader);
-      add_conditions(file);
-      const std::vector<std::string> unread = reader.unread();
-      constexpr std::size_t kShown = 12;
-      const std::vector<std::string> shown(
-          unread.begin(),
-          unread.begin() + static_cast<std::ptrdiff_t>(std::min(unread.size(), kShown)));
-      if (!unread.empty())
-        file.settings.notes.push_back(
-            fmt::format("{} of the file {} no part in the price: {}{}",
-                        counted(unread.size(), "setting"), unread.size() == 1 ? "has" : "have",
-                        joined(shown), unread.size() > kShown ? ", ..." : ""));
-      return file;
-    }
-    std::vector<std::string> keys;
-    for (const ConfigValue& value : file.config.values) {
-      if (keys.size() < 4) keys.push_back(value.key);
-    }
-    throw Error(fmt::format("is no configuration of {}; its first settings are {}", joined(names),
-                            joined(keys)));
+    file.program = &program_of(file.config);
+    ConfigReader reader(file.config);
+    file.settings = file.program->read(reader);
+    add_conditions(file);
+    add_unread(reader.unread(), file);
+    return file;
   });
 }
 

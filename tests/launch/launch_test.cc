@@ -162,10 +162,9 @@ TEST(Launch, ReadsNanotron) {
 }
 
 TEST(Launch, SaysWhatIsWrong) {
-  EXPECT_EQ(
-      refused("x.json", R"({"learning_rate": 1, "seed": 2})"),
-      "x.json: is no configuration of Megatron-LM, torchtitan, DeepSpeed, nanotron; its first "
-      "settings are learning_rate, seed");
+  EXPECT_EQ(refused("x.json", R"({"learning_rate": 1, "seed": 2})"),
+            "x.json: is no configuration of Megatron-LM, torchtitan, DeepSpeed, nanotron; its "
+            "settings are learning_rate, seed");
   EXPECT_EQ(refused("p.sh", std::string(kLlama) + "--tensor-model-parallel-size $TP"),
             "p.sh: tensor_model_parallel_size: '$TP' is known only when the script runs; give the "
             "command that it runs (`bash -x` prints it)");

@@ -268,19 +268,8 @@ class Planner {
     for (const PlannedLayout& planned : outcome.front) report_.front.push_back(row_of(planned));
     for (const auto& [loss, count] : outcome.losses)
       report_.losses.emplace_back(to_string(loss), count);
-    for (std::size_t i = 0; i < outcome.launched.size(); ++i) {
-      auto& launch = report_.launches.emplace_back();
-      const LaunchProgram& program = *space_.programs[i];
-      launch.program = program.name;
-      if (const auto& planned = outcome.launched[i]) {
-        launch.row = row_of(*planned);
-        if (program.has_flags) launch.flags = flags_of(program, planned->layout);
-        if (file_ && file_->config.form != ConfigForm::log)
-          launch.file = within(file_->path, [&] {
-            return changed_text(file_->config, program.changes(planned->layout));
-          });
-      }
-    }
+    for (std::size_t i = 0; i < outcome.launched.size(); ++i)
+      report_.launches.push_back(launch_of(*space_.programs[i], outcome.launched[i]));
     add_training();
     report_.assumptions.emplace_back(
         "settings of programs are those of their sources of 2026 (torchtitan: 0.2.2); "
@@ -299,6 +288,19 @@ class Planner {
     question_.model = launch_model(*file_, question_.model);
     space_.programs = {file_->program};
     report_.assumptions = file_->settings.notes;
+  }
+
+  PlanReport::Launch launch_of(const LaunchProgram& program,
+                               const std::optional<PlannedLayout>& planned) const {
+    PlanReport::Launch launch{.program = std::string(program.name), .row = {}, .flags = {}};
+    if (!planned) return launch;
+    launch.row = row_of(*planned);
+    if (program.has_flags) launch.flags = flags_of(program, planned->layout);
+    if (file_ && file_->config.form != ConfigForm::log)
+      launch.file = within(file_->path, [&] {
+        return changed_text(file_->config, program.changes(planned->layout));
+      });
+    return launch;
   }
 
   /// Adds the whole run with the fastest layout.

@@ -58,18 +58,22 @@ class ShellWords {
       const std::size_t end = std::min(text_.find(c, at_ + 1), text_.size());
       word += text_.substr(at_ + 1, end - at_ - 1);
       at_ = std::min(end + 1, text_.size());
-    } else if (c == '$' && at_ + 1 < text_.size() &&
-               (text_[at_ + 1] == '(' || text_[at_ + 1] == '{')) {
-      const std::size_t begin = at_++;
-      int depth = 0;
-      do {
-        depth += text_[at_] == '(' || text_[at_] == '{' ? 1 : 0;
-        depth -= text_[at_] == ')' || text_[at_] == '}' ? 1 : 0;
-      } while (++at_ < text_.size() && depth > 0);
-      word += text_.substr(begin, at_ - begin);
+    } else if (text_.substr(at_, 2) == "$(" || text_.substr(at_, 2) == "${") {
+      take_substitution(word);
     } else {
       word += c, ++at_;
     }
+  }
+
+  /// Takes $(...) or ${...} with whatever is inside.
+  void take_substitution(std::string& word) {
+    const std::size_t begin = at_++;
+    int depth = 0;
+    do {
+      depth += text_[at_] == '(' || text_[at_] == '{' ? 1 : 0;
+      depth -= text_[at_] == ')' || text_[at_] == '}' ? 1 : 0;
+    } while (++at_ < text_.size() && depth > 0);
+    word += text_.substr(begin, at_ - begin);
   }
 
   std::string_view text_;
@@ -93,35 +97,33 @@ class Variables {
   std::string replaced(const std::string& text) const {
     std::string made;
     for (std::size_t i = 0; i < text.size();) {
-      std::size_t end = i + 1;
-      if (text[i] != '$') {
-        made += text[i++];
-        continue;
-      }
-      std::string name, usual;
-      if (end < text.size() && text[end] == '{') {
-        end = std::min(text.find('}', end), text.size());
-        const std::string inside = text.substr(i + 2, end - i - 2);
-        const std::size_t colon = inside.find(":");
-        name = inside.substr(0, colon);
-        if (colon != std::string::npos && colon + 2 <= inside.size())
-          usual = inside.substr(colon + 2);
-        end = std::min(end + 1, text.size());
-      } else {
-        while (end < text.size() && is_name(text[end])) ++end;
-        name = text.substr(i + 1, end - i - 1);
-      }
-      const auto found = values_.find(name);
-      if (found != values_.end())
-        made += found->second;
-      else
-        made += usual.empty() ? text.substr(i, end - i) : usual;
+      const std::size_t end = text[i] == '$' ? end_of_name(text, i + 1) : i + 1;
+      const std::string part = text.substr(i, end - i);
+      made += text[i] == '$' ? value_of(part) : part;
       i = end;
     }
     return made;
   }
 
  private:
+  static std::size_t end_of_name(const std::string& text, std::size_t at) {
+    if (at < text.size() && text[at] == '{')
+      return std::min(text.find('}', at), text.size() - 1) + 1;
+    while (at < text.size() && is_name(text[at])) ++at;
+    return at;
+  }
+
+  /// The value of "$NAME" or "${NAME:-default}", or the text itself.
+  std::string value_of(const std::string& part) const {
+    const bool has_braces = part.size() > 2 && part[1] == '{' && part.back() == '}';
+    const std::string inside = has_braces ? part.substr(2, part.size() - 3) : part.substr(1);
+    const std::size_t colon = has_braces ? inside.find(':') : std::string::npos;
+    const auto found = values_.find(inside.substr(0, colon));
+    if (found != values_.end()) return found->second;
+    return colon != std::string::npos && colon + 2 < inside.size() ? inside.substr(colon + 2)
+                                                                   : part;
+  }
+
   std::map<std::string, std::string> values_;
 };
 

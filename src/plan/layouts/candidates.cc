@@ -138,41 +138,44 @@ class Enumeration {
                          candidate.data * base_.micro_batch, base_.global_batch));
   }
 
+  /// Whether a schedule is searched with so many stages, of which there are several.
+  bool is_searched(const PlannedSchedule& schedule, std::int64_t stages,
+                   std::int64_t micro_batches) const {
+    if (schedule.goes_both_ways && stages % 2 != 0) return false;
+    if (schedule.name == std::string_view("dualpipe") &&
+        (micro_batches % 2 != 0 || micro_batches < 2 * stages))
+      return false;
+    if (!space_.fixed.contains("schedule")) return schedule.is_offered || space_.all_schedules;
+    return base_.schedule == schedule.name || (schedule.chunks == 0 && base_.schedule == "1f1b");
+  }
+
   void add_schedules(Candidate candidate, std::int64_t micro_batches) {
-    const std::int64_t stages = candidate.pipeline;
+    if (candidate.pipeline == 1) return add_chunks(candidate, 1, micro_batches);
     for (std::size_t i = 0; i < kPlannedSchedules.size(); ++i) {
-      const auto& [name, chunks, is_offered, goes_both_ways] = kPlannedSchedules[i];
-      const bool is_any = chunks == 0;
-      if (stages == 1 && i > 0) break;
-      if (space_.fixed.contains("schedule") && stages > 1 && base_.schedule != name &&
-          !(is_any && base_.schedule == "1f1b"))
-        continue;
-      if (!is_offered && !space_.all_schedules && !space_.fixed.contains("schedule")) continue;
-      if (goes_both_ways && stages % 2 != 0) continue;
-      if (name == std::string_view("dualpipe") &&
-          (micro_batches % 2 != 0 || micro_batches < 2 * stages))
-        continue;
+      const PlannedSchedule& schedule = kPlannedSchedules[i];
+      if (!is_searched(schedule, candidate.pipeline, micro_batches)) continue;
       candidate.schedule = static_cast<std::int8_t>(i);
-      const std::int64_t most = is_any ? layers_ / stages : chunks;
-      for (std::int64_t v = is_any ? 2 : chunks; v <= most; ++v) {
-        if (space_.fixed.contains("virtual_stages") && v != base_.virtual_stages) continue;
-        if (v > 1 && micro_batches % stages != 0) {
-          note_constraint(
-              3, fmt::format("virtual stages need micro-batches in multiples of pp, {}, got {}",
-                             stages, micro_batches));
-          continue;
-        }
-        const bool divides = layers_ % (stages * v) == 0;
-        if (!divides && (layers_ + 2) % (stages * v) != 0) {
-          note_constraint(3,
-                          fmt::format("pp x virtual_stages must divide the layers, {}", layers_));
-          continue;
-        }
-        candidate.embedding_is_layer = !divides;
-        candidate.virtual_stages = static_cast<std::int32_t>(v);
-        add_memory_settings(candidate);
-      }
+      const std::int64_t most =
+          schedule.chunks == 0 ? layers_ / candidate.pipeline : schedule.chunks;
+      for (std::int64_t v = schedule.chunks == 0 ? 2 : schedule.chunks; v <= most; ++v)
+        add_chunks(candidate, v, micro_batches);
     }
+  }
+
+  void add_chunks(Candidate candidate, std::int64_t chunks, std::int64_t micro_batches) {
+    const std::int64_t stages = candidate.pipeline;
+    if (space_.fixed.contains("virtual_stages") && chunks != base_.virtual_stages) return;
+    if (chunks > 1 && micro_batches % stages != 0)
+      return note_constraint(
+          3, fmt::format("virtual stages need micro-batches in multiples of pp, {}, got {}", stages,
+                         micro_batches));
+    const bool divides = layers_ % (stages * chunks) == 0;
+    if (!divides && (layers_ + 2) % (stages * chunks) != 0)
+      return note_constraint(
+          3, fmt::format("pp x virtual_stages must divide the layers, {}", layers_));
+    candidate.embedding_is_layer = !divides;
+    candidate.virtual_stages = static_cast<std::int32_t>(chunks);
+    add_memory_settings(candidate);
   }
 
   void add_memory_settings(Candidate candidate) {
