@@ -117,6 +117,10 @@ class Transformer final : public Workload {
       throw Error(fmt::format("kv_heads: must divide heads, {}, got {}", heads_, kv_heads_));
     if (full_every_ > 1 && std::min({linear_heads_, linear_value_heads_, linear_head_size_}) < 1)
       throw Error("full_every: needs linear_heads, linear_value_heads and linear_head_size");
+    constexpr std::int64_t kMostLayers = 10'000;  // The table has a row for each change of kind.
+    if (full_every_ > 1 && layers_ > kMostLayers)
+      throw Error(
+          fmt::format("layers: must be at most {} with full_every, got {}", kMostLayers, layers_));
   }
 
   std::int64_t layer_count() const override { return layers_; }
@@ -129,16 +133,17 @@ class Transformer final : public Workload {
   LayerTable layers(const LayerSlice& slice) const override {
     check_slice(slice);
     LayerTable table{embedding(slice)};
-    const std::int64_t dense = experts_ > 0 ? dense_layers_ : layers_;
-    Kind last = {};
-    for (std::int64_t i = 0; i < layers_; ++i) {
-      const Kind kind = {.has_experts = i >= dense,
-                         .is_linear = full_every_ > 1 && (i + 1) % full_every_ != 0};
-      if (i > 0 && kind == last) {
-        ++table.back().count;
-        continue;
-      }
-      table.push_back(block(slice, kind)), last = kind;
+    const std::int64_t dense = experts_ > 0 ? std::min(dense_layers_, layers_) : layers_;
+    for (std::int64_t first = 0; first < layers_;) {
+      const Kind kind = kind_of(first, dense);
+      // Blocks up to the next with another attention, or the first with experts.
+      std::int64_t next = layers_;
+      if (full_every_ > 1)
+        next = first + (kind.is_linear ? full_every_ - 1 - first % full_every_ : 1);
+      if (!kind.has_experts) next = std::min(next, dense);
+      table.push_back(block(slice, kind));
+      next = std::min(next, layers_);
+      table.back().count = next - first, first = next;
     }
     table.push_back(head(slice));
     return table;
@@ -147,8 +152,12 @@ class Transformer final : public Workload {
  private:
   struct Kind {
     bool has_experts = false, is_linear = false;
-    bool operator==(const Kind&) const = default;
   };
+
+  Kind kind_of(std::int64_t layer, std::int64_t dense) const {
+    return {.has_experts = layer >= dense,
+            .is_linear = full_every_ > 1 && (layer + 1) % full_every_ != 0};
+  }
 
   void check_slice(const LayerSlice& slice) const {
     const auto divides = [](std::string_view name, std::int64_t size, std::string_view ranks,
