@@ -147,6 +147,20 @@ TEST(Launch, ReadsDeepSpeed) {
   EXPECT_EQ(refused("d.json", text(of_two), 16), "d.json: names no model; give MODEL as well");
 }
 
+TEST(Launch, ReadsAccelerate) {
+  const std::string text =
+      "distributed_type: FSDP\nmixed_precision: bf16\nnum_processes: 8\nfsdp_config:\n"
+      "  fsdp_activation_checkpointing: true\n";
+  EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_sharding_strategy: SHARD_GRAD_OP\n"),
+            "dp=8,framework=fsdp,global_batch=8,recompute=full,zero=2");
+  EXPECT_EQ(layout_of("a.yaml", text, 16, "micro_batch=4"),
+            "dp=16,framework=fsdp,global_batch=64,micro_batch=4,recompute=full,zero=3");
+  EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n"),
+            "dp=8,framework=fsdp,global_batch=8,recompute=full,zero=2");
+  EXPECT_EQ(refused("a.yaml", "distributed_type: DEEPSPEED\nx: 1\n").substr(0, 69),
+            "a.yaml: distributed_type: must be FSDP, MULTI_GPU or NO, got 'DEEPSPE");
+}
+
 TEST(Launch, ReadsNanotron) {
   const std::string text =
       "model:\n  dtype: bfloat16\n  model_config:\n    hidden_size: 4096\n    num_hidden_layers: "
@@ -162,9 +176,10 @@ TEST(Launch, ReadsNanotron) {
 }
 
 TEST(Launch, SaysWhatIsWrong) {
-  EXPECT_EQ(refused("x.json", R"({"learning_rate": 1, "seed": 2})"),
-            "x.json: is no configuration of Megatron-LM, torchtitan, DeepSpeed, nanotron; its "
-            "settings are learning_rate, seed");
+  EXPECT_EQ(
+      refused("x.json", R"({"learning_rate": 1, "seed": 2})"),
+      "x.json: is no configuration of Megatron-LM, torchtitan, Accelerate, DeepSpeed, nanotron; "
+      "its settings are learning_rate, seed");
   EXPECT_EQ(refused("p.sh", std::string(kLlama) + "--tensor-model-parallel-size $TP"),
             "p.sh: tensor_model_parallel_size: '$TP' is known only when the script runs; give the "
             "command that it runs (`bash -x` prints it)");
@@ -205,15 +220,15 @@ TEST(Launch, WritesWhatItReads) {
       R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": true}})";
   layout.zero = 1;
   round_trip(programs[0], "p.sh", megatron);
-  round_trip(programs[2], "d.json", deepspeed);
-  round_trip(programs[3], "n.yaml", nanotron);
+  round_trip(programs[3], "d.json", deepspeed);
+  round_trip(programs[4], "n.yaml", nanotron);
   layout.zero = 3, layout.tensor = 2, layout.sequence_parallel = true, layout.recompute = "full";
   round_trip(programs[0], "p.sh", megatron);
   round_trip(programs[1], "t.toml", titan);
   layout.zero = 0, layout.pipeline = 2, layout.schedule = "1f1b";
   round_trip(programs[0], "p.sh", megatron);
   round_trip(programs[1], "t.toml", titan);
-  round_trip(programs[3], "n.yaml", nanotron);
+  round_trip(programs[4], "n.yaml", nanotron);
   layout.schedule = "interleaved", layout.virtual_stages = 4, layout.zero = 1;
   round_trip(programs[0], "p.sh", megatron);
 }

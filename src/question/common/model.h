@@ -20,10 +20,10 @@ void describe_model(Fields& fields, Asked& asked) {
 
 template <class Asked>
 void describe_launch(Fields& fields, Asked& asked) {
-  fields.path(
-      "config", asked.config,
-      "Configuration file of the job: Megatron-LM's arguments (a script, YAML, a log), "
-      "torchtitan's TOML, DeepSpeed's JSON, nanotron's YAML. --layout and MODEL win over it");
+  fields.path("config", asked.config,
+              "Configuration file of the job: Megatron-LM's arguments (a script, YAML, a log), "
+              "torchtitan's TOML, DeepSpeed's JSON, YAML of nanotron or Accelerate. --layout and "
+              "MODEL win over it");
 }
 
 template <class Asked>
