@@ -11,68 +11,12 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "cli/options/command.h"
+#include "cli/options/hints.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
-#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {
-
-/// Names that people use for commands, each with the name that the command has here.
-constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"analyse", "advise"},   {"analyze", "advise"},   {"bottleneck", "advise"},
-    {"capture", "collect"},  {"ci", "check"},         {"compare", "diff"},
-    {"dataloader", "input"}, {"estimate", "predict"}, {"explain", "advise"},
-    {"export", "convert"},   {"gate", "check"},       {"gpus", "list"},
-    {"loader", "input"},     {"mem", "memory"},       {"oom", "memory"},
-    {"optimise", "advise"},  {"optimize", "advise"},  {"profile", "collect"},
-    {"record", "collect"},   {"regression", "check"}, {"run", "predict"},
-    {"show", "info"},        {"simulate", "predict"}, {"stats", "info"},
-    {"suggest", "advise"},   {"summary", "info"},     {"trace", "collect"},
-    {"transforms", "list"},  {"what-if", "predict"},  {"whatif", "predict"},
-    {"why", "advise"},
-};
-
-/// Words for what people want to know, and how to ask it.
-constexpr std::pair<std::string_view, std::string_view> kWanted[] = {
-    {"collectives", "`foretrace doctor` and `foretrace predict` on the folder of all ranks"},
-    {"cost", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
-    {"dollars",
-     "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
-    {"fit", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
-    {"fits", "`foretrace memory TRACE --memory-limit 24GB`, or --memory-limit rtx-4090"},
-    {"gpu", "`foretrace predict TRACE --machine rtx-4090`; `foretrace list devices` shows all"},
-    {"hotspots", "`foretrace kernels TRACE`, by op and shape"},
-    {"price", "`foretrace plan MODEL --machine NAME --prices FILE`, which ranks layouts by price"},
-    {"kv_cache", "`foretrace serve MODEL --machine NAME`, which shows the memory of the cache"},
-    {"max_num_seqs", "`foretrace serve MODEL --machine NAME --vary max_num_seqs=32,64,128`"},
-    {"ranks", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
-    {"straggler", "`foretrace advise FOLDER`, which names the rank that the others wait for"},
-    {"tpot", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
-    {"top", "`foretrace kernels TRACE`, by op and shape"},
-    {"ttft", "`foretrace serve MODEL --machine NAME --load concurrency=32`"},
-    {"utilization", "`foretrace advise TRACE`, which says what keeps the device from being busy"},
-};
-
-/// Words for figures that Foretrace does not predict.
-constexpr std::string_view kNotPredicted[] = {
-    "accuracy", "carbon", "checkpoint_interval", "energy", "loss", "mtbf", "power"};
-
-/// Returns " (did you mean "diff"?)", or where the answer is, or an empty text if nothing is near.
-std::string command_hint(std::string_view word, const std::vector<std::string>& names) {
-  for (const auto& [other, name] : kOtherNames) {
-    if (other == word) return fmt::format(" (did you mean \"{}\"?)", name);
-  }
-  for (const auto& [other, command] : kWanted) {
-    if (other == word) return fmt::format(": ask {}", command);
-  }
-  for (const std::string_view other : kNotPredicted) {
-    if (other == word) return ": that is not predicted";
-  }
-  if (const std::string_view substitute = alternative_to(word); !substitute.empty())
-    return ": " + std::string(substitute);
-  return did_you_mean(word, names);
-}
 
 /// Shows commands to try first.
 void write_overview(std::ostream& out) {
@@ -96,56 +40,41 @@ void check_command(int argc, const char* const* argv) {
     names.push_back(command.name);
   }
   const std::string word = argv[1];
+  const std::vector<std::string> given(argv + 2, argv + argc);
   std::error_code none;
-  if (std::filesystem::exists(word, none))
+  const auto exists = [&](const std::string& path) { return std::filesystem::exists(path, none); };
+  if (exists(word) && !given.empty() && exists(given.front()))
+    throw Error(fmt::format(
+        "which command? `foretrace diff {} {}` shows which is faster and why; `foretrace list "
+        "commands` shows all",
+        word, given.front()));
+  if (exists(word))
     throw Error(
         fmt::format("which command? `foretrace advise {}` shows what limits the job and what would "
                     "help; `foretrace list commands` shows all",
                     word));
   throw Error(fmt::format("there is no command '{}'{}; `foretrace list commands` shows all", word,
-                          command_hint(word, names)));
-}
-
-/// Suggests "--memory-limit" for "--limit", and --with for the name of a transform ("--amp").
-/// Returns an empty text if nothing is near.
-std::string option_hint(const std::string& extra, const std::vector<std::string_view>& known) {
-  const std::string word = extra.substr(std::min(extra.find_first_not_of('-'), extra.size()));
-  const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
-  if (changes && !transform_called(word).empty())
-    return "; give changes as --with " + transform_called(word);
-  if (const std::string_view substitute = alternative_to(word); changes && !substitute.empty())
-    return ": " + std::string(substitute);
-  if (word.size() < 3) return did_you_mean(extra, known);
-  for (const std::string_view option : known) {
-    const std::string parts = fmt::format("{}-", option.substr(1));
-    if (parts.find(fmt::format("-{}-", word)) != std::string::npos)
-      return fmt::format(" (did you mean \"{}\"?)", option);
-  }
-  return did_you_mean(extra, known);
+                          command_hint(word, names, given)));
 }
 
 /// Refuses arguments that the command does not take, and suggests what may have been meant.
-[[noreturn]] void refuse_extras(const CLI::App& outer) {
+[[noreturn]] void refuse_extras(const CLI::App& app, const CLI::App& outer) {
   const CLI::App& command =
       outer.get_subcommands().empty() ? outer : *outer.get_subcommands().front();
   const std::string name = outer.get_name() + (&command == &outer ? "" : " " + command.get_name());
   const std::string see = fmt::format("; see `foretrace help {}`", name);
   const std::vector<std::string> extras = command.remaining();
-  std::vector<std::string> options;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
-  }
-  const std::vector<std::string_view> known(options.begin(), options.end());
-  for (const std::string& extra : extras) {
-    if (!extra.starts_with('-')) continue;
-    throw Error(fmt::format("{}: there is no option '{}'{}{}", name, extra,
-                            option_hint(extra, known), see));
+  const auto option =
+      std::ranges::find_if(extras, [](const std::string& extra) { return extra.starts_with('-'); });
+  if (option != extras.end()) {
+    const bool has_value = option + 1 != extras.end() && !(option + 1)->starts_with('-');
+    throw Error(fmt::format("{}: there is no option '{}'{}{}", name, *option,
+                            option_hint(app, command, *option, has_value ? *(option + 1) : ""),
+                            see));
   }
   const std::string extra = extras.empty() ? "" : extras.front();
-  const bool changes = std::find(known.begin(), known.end(), "--with") != known.end();
-  const std::string step = changes ? transform_called(extra) : "";
   throw Error(fmt::format("{}: '{}' is an unexpected argument{}{}", name, extra,
-                          step.empty() ? "" : "; give changes as --with " + extra, see));
+                          argument_hint(command, extra), see));
 }
 
 /// Turns any other error that CLI11 reports about the command line into ours.
@@ -154,8 +83,16 @@ std::string option_hint(const std::string& extra, const std::vector<std::string_
   std::string command = argv[1][0] == '-' ? "" : std::string(argv[1]);
   const CLI::App* outer = inner_command(app, command);
   if (outer && argc > 2 && inner_command(*outer, argv[2])) command += ' ' + std::string(argv[2]);
-  throw Error(fmt::format("{}{}; see `foretrace {}`", command.empty() ? "" : command + ": ",
-                          error.what(), command.empty() ? "--help" : "help " + command));
+  std::string about;
+  const std::string what = error.what();
+  if (outer && what.ends_with(" is required")) {
+    const std::string missing = what.substr(0, what.find(' '));
+    if (const CLI::Option* option = outer->get_option_no_throw(missing);
+        option && missing.starts_with("--"))
+      about = fmt::format(" ({})", option->get_description());
+  }
+  throw Error(fmt::format("{}{}{}; see `foretrace {}`", command.empty() ? "" : command + ": ", what,
+                          about, command.empty() ? "--help" : "help " + command));
 }
 
 /// Returns the help of the requested command, or of its nested one.
@@ -185,7 +122,7 @@ int parse_and_call(int argc, const char* const* argv, Invocation& invocation) {
     invocation.out << "foretrace " << kVersion << '\n';
   } catch (const CLI::ExtrasError& error) {
     if (argc < 2 || argv[1][0] == '-') refuse(error, invocation.app, argc, argv);
-    refuse_extras(*invocation.app.get_subcommand(argv[1]));
+    refuse_extras(invocation.app, *invocation.app.get_subcommand(argv[1]));
   } catch (const CLI::ParseError& error) {
     refuse(error, invocation.app, argc, argv);
   }

@@ -209,7 +209,10 @@ class Cutter {
 std::int64_t step_number(std::string_view text, const std::string& whole) {
   const auto number = parse_number<std::int64_t>(text);
   if (!number || *number < 0)
-    throw Error(fmt::format("must be a number or a range such as 3-5, got '{}'", whole));
+    throw Error(fmt::format("must be a number or a range such as 3-5, got '{}'{}", whole,
+                            whole.ends_with('k') || whole.ends_with('M')
+                                ? "; --total-steps says how long a whole training takes"
+                                : ""));
   return *number;
 }
 

@@ -252,15 +252,17 @@ class StepReader {
   bool has_settings_ = false;
 };
 
-/// Returns steps for up to three devices whose names begin with `name`: "h100" fits several. Empty
-/// if none does.
+/// Returns steps for up to three devices whose names have `name`: "h100" fits several, "4090" one.
+/// Empty if none does.
 std::string devices_like(std::string_view name) {
   const std::string wanted = normalized(name);
   if (wanted.size() < 2) return {};
+  const bool anywhere = wanted.size() > 2 && wanted.find_first_of("0123456789") != wanted.npos;
   std::string all;
   int count = 0;
   for (const std::string_view device : device_names()) {
-    if (!normalized(device).starts_with(wanted) || ++count > 3) continue;
+    const std::size_t at = normalized(device).find(wanted);
+    if ((at != 0 && !(anywhere && at != wanted.npos)) || ++count > 3) continue;
     all += fmt::format("{}faster_device:to={}", all.empty() ? "" : " or ", device);
   }
   return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");

@@ -51,7 +51,11 @@ TEST(CommandLine, WordsLeadToTheAnswer) {
       {"cost", "--prices"},
       {"fit", "--memory-limit 24GB"},
       {"ranks", "advise FOLDER"},
-      {"power", "not predicted"},
+      {"power", "--power FILE"},
+      {"GPU-idle", "foretrace advise"},
+      {"critical_path", "--explain"},
+      {"carbon", "not predicted"},
+      {"fp8", "foretrace predict TRACE --with quantize:to=fp8"},
       {"bottleneck", "\"advise\""},
       {"oom", "\"memory\""},
   };
@@ -92,12 +96,50 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"compare a b",
        "foretrace: there is no command 'compare' (did you mean \"diff\"?); `foretrace list "
        "commands` shows all"},
+      {"memory x 8GB",
+       "foretrace: memory: '8GB' is an unexpected argument; give memory as --memory-limit 8GB; see "
+       "`foretrace help memory`"},
+      {"predict x README.md",
+       "foretrace: predict: 'README.md' is an unexpected argument; `foretrace diff A B` compares "
+       "two recordings; see `foretrace help predict`"},
+      {"README.md LICENSE",
+       "foretrace: which command? `foretrace diff README.md LICENSE` shows which is faster and "
+       "why; `foretrace list commands` shows all"},
+      {"rank LICENSE",
+       "foretrace: there is no command 'rank': ask `foretrace info FOLDER` on the folder of all "
+       "ranks, which shows where the time of each goes, and `foretrace advise FOLDER`, which names "
+       "the rank that the others wait for; `foretrace list commands` shows all"},
+      {"top LICENSE",
+       "foretrace: there is no command 'top': ask `foretrace kernels LICENSE`, by op and shape; "
+       "`foretrace list commands` shows all"},
+      {"predict x --gpu 4090",
+       "foretrace: predict: there is no option '--gpu'; give changes as --with "
+       "faster_device:to=4090; see `foretrace help predict`"},
+      {"memory x --gpu-memory 8GB",
+       "foretrace: memory: there is no option '--gpu-memory' (did you mean \"--memory-limit\"?); "
+       "see `foretrace help memory`"},
+      {"advise x --samples-per-step 8",
+       "foretrace: advise: there is no option '--samples-per-step' (did you mean \"--samples\"?); "
+       "see `foretrace help advise`"},
+      {"info x --critical-path",
+       "foretrace: info: there is no option '--critical-path': ask `foretrace predict TRACE "
+       "--explain`, which shows what the critical path works on and waits for; see `foretrace help "
+       "info`"},
+      {"generate x --gpus 8",
+       "foretrace: generate: there is no option '--gpus', which is one of plan, scale; see "
+       "`foretrace help generate`"},
+      {"generate --model x",
+       "foretrace: generate: there is no option '--model'; give MODEL without it; see `foretrace "
+       "help generate`"},
+      {"check x",
+       "foretrace: check: --baseline is required (The committed baseline to compare the trace "
+       "with; --bless writes it); see `foretrace help check`"},
       {"memory x --limit 8GB",
        "foretrace: memory: there is no option '--limit' (did you mean \"--memory-limit\"?); see "
        "`foretrace help memory`"},
       {"predict x --num-workers 4",
-       "foretrace: predict: there is no option '--num-workers'; give changes as --with loader; see "
-       "`foretrace help predict`"},
+       "foretrace: predict: there is no option '--num-workers'; give changes as --with "
+       "loader:workers=4; see `foretrace help predict`"},
       {"help transform anp",
        "foretrace: there is no transform \"anp\" (did you mean \"amp\"?); `foretrace list "
        "transforms` shows all"},

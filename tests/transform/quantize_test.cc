@@ -79,7 +79,8 @@ TEST(Quantize, WhatDoesNotApplyChangesNothing) {
 TEST(Quantize, RefusesTypesThatTheDeviceLacks) {
   EXPECT_EQ(simulated("stream: bf16_gemm 1000",
                       R"({"use": "quantize", "to": "nvfp4", "device": "h100-sxm5-80gb"})"),
-            "to: must be a type that h100-sxm5-80gb computes in, got nvfp4");
+            "to: must be a type that h100-sxm5-80gb computes in, got nvfp4; for one that does, put "
+            "faster_device:to=b200 before it");
   EXPECT_EQ(simulated("stream: bf16_gemm 1000", R"({"use": "quantize"})"),
             "device: must be given, as the trace does not say what device it was recorded on");
 }

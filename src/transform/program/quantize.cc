@@ -77,7 +77,8 @@ class Quantize final : public Transform {
     const DeviceModel device = device_for(graph, context, "device", device_);
     const OperationRate there = rate_of(device, OperationKind::product, type().arithmetic);
     if (there.flops_per_second <= 0)
-      throw Error(fmt::format("to: must be a type that {} computes in, got {}", device.name, to_));
+      throw Error(fmt::format("to: must be a type that {} computes in, got {}{}", device.name, to_,
+                              device_that_computes(type().arithmetic)));
     KernelClasses classes(graph);
     const ServingGraph serving(graph);
     Tally tally;
@@ -95,6 +96,16 @@ class Quantize final : public Transform {
   }
 
  private:
+  /// Names a usual device that computes in this type; empty if none does.
+  static std::string device_that_computes(Arithmetic arithmetic) {
+    for (const char* name : {"h100-sxm5-80gb", "b200"}) {
+      const OperationRate rate = rate_of(find_device(name), OperationKind::product, arithmetic);
+      if (rate.flops_per_second > 0)
+        return fmt::format("; for one that does, put faster_device:to={} before it", name);
+    }
+    return {};
+  }
+
   struct Tally {
     std::size_t by_arithmetic = 0, by_memory = 0, slower = 0, unknown_shape = 0, changed = 0;
     Nanoseconds before{0}, after{0};
