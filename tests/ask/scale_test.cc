@@ -160,6 +160,28 @@ TEST(Scale, AWholeTrainingHasTheSameSamplesOnAnyNumber) {
   EXPECT_THROW(scale(asked), Error);
 }
 
+TEST(Scale, KernelsOfAnotherDeviceThanThatOfTheMachineAreSaid) {
+  const Folder folder;
+  ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB,machine=dgx-a100");
+  asked.training.steps = "100k";
+  asked.training.prices = folder.write("p.json", R"({"prices": {"a100": "2 EUR/h"}})");
+  const auto says = [&](const ScaleReport& report) {
+    return std::ranges::any_of(report.assumptions, [](const std::string& one) {
+      return one.starts_with("kernels take as long as on a100-sxm4-40gb, not as on the h100");
+    });
+  };
+  // Without a machine, the recorded device has the price.
+  const ScaleReport recorded = scale(asked);
+  EXPECT_TRUE(recorded.points.back().training->price);
+  EXPECT_FALSE(says(recorded));
+  asked.training = {};
+  asked.machine = "dgx-h100";
+  EXPECT_TRUE(says(scale(asked)));
+  asked.scenario = parse_scenario(nlohmann::json::parse(
+      R"({"transforms": [{"use": "faster_device", "to": "h100-sxm5-80gb"}]})"));
+  EXPECT_FALSE(says(scale(asked)));
+}
+
 TEST(Scale, AllFormsHaveAllPoints) {
   ScaleQuestion asked = question("data_parallel:gradient_bytes=500MB");
   asked.machine = "dgx-a100";

@@ -55,6 +55,19 @@ TEST(Training, PricesAndPowerAreThoseOfTheLongestName) {
   EXPECT_TRUE(json["failures"].is_null());
 }
 
+TEST(Training, APriceNeedsADeviceAndItsName) {
+  const Folder folder;
+  TrainingQuestion question;
+  question.steps = "1k";
+  question.prices = folder.write("p.json", R"({"prices": {"a100": "2 EUR/h"}})");
+  RepeatedStep step = kStep;
+  EXPECT_NE(error_of(question, step)
+                .find("prices: must have h100-sxm5-80gb or a beginning of that name, got a100"),
+            std::string::npos);
+  step.device.clear();
+  EXPECT_NE(error_of(question, step).find("name it with --machine"), std::string::npos);
+}
+
 /// Share of the time that trains, from many failures drawn one by one.
 double drawn_goodput(double between, double checkpoint, double restart, double every) {
   constexpr int kFailures = 400'000;

@@ -14,6 +14,7 @@
 #include "foretrace/job.h"
 #include "foretrace/simulate.h"
 #include "scenario/setting.h"
+#include "support/folder.h"
 #include "support/random_steps.h"
 
 namespace foretrace {
@@ -69,6 +70,36 @@ TEST(Vary, PredictsForEachValueInTheirOrder) {
   EXPECT_EQ(times(curve(kOneGemm, scenario_with({"scale:where.kind=kernel"}),
                         {"scale.factor", "2,0.5", ""})),
             "2:202us 0.5:52us");
+}
+
+TEST(Vary, SaysWhichDeviceIsCheapest) {
+  const Folder folder;
+  const Job job(FORETRACE_SOURCE_DIR "/traces/gpt-a100-gpu-bound.pt.trace.json.gz");
+  PredictOptions options;
+  options.training.steps = "36k";
+  options.training.prices =
+      folder.write("p.json", R"({"prices": {"h100": "9 EUR/h", "rtx": "1 EUR/h"}})");
+  const Curve curve =
+      vary(job, scenario_with({"faster_device:to=rtx-4090"}),
+           {"faster_device.to", "h100-sxm5-80gb,rtx-4090,rtx-3080,l40s", ""}, options);
+  ASSERT_EQ(curve.points.size(), 4U);
+  const auto price_of = [&](std::size_t i) {
+    const auto& figures = curve.points[i].figures;
+    const auto found = std::ranges::find(figures, "training.price_EUR", &SweepFigure::name);
+    return found == figures.end() ? 0 : std::stod(found->value);
+  };
+  // 36,000 steps of a second are ten hours.
+  const auto hours_of = [&](std::size_t i) {
+    return static_cast<double>(curve.points[i].step_time.count()) * 1e-8;
+  };
+  EXPECT_NEAR(price_of(0), 9 * hours_of(0), 1e-9);
+  EXPECT_NEAR(price_of(1), hours_of(1), 1e-9);
+  EXPECT_EQ(price_of(3), 0) << "has no price";
+  std::string notes;
+  for (const Note& note : curve.notes.all()) notes += note.text + '\n';
+  EXPECT_NE(notes.find("prices: must have l40s"), std::string::npos) << notes;
+  const std::string cheapest = hours_of(1) < 9 * hours_of(0) ? "rtx-4090" : "h100-sxm5-80gb";
+  EXPECT_NE(notes.find("the cheapest that fits is " + cheapest), std::string::npos) << notes;
 }
 
 TEST(Vary, IsTheSameWithAnyOtherNameOfTheSetting) {

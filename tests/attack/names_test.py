@@ -137,7 +137,7 @@ MISTAKES = [
     Case("advise", "{a}", "--only", named(3)), Case("doctor", "{damaged}"),
     Case("plan", named(3), "--machine", "dgx-h100"), Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--fix", named(3)),
     Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--prices", "{broken}"), Case("generate", "bert-large", "--machine", "dgx-a100", "--total-steps", named(3)),
-    Case("generate", "bert-large", "--machine", "dgx-a100", "--total-steps", "9", "--power", "{broken}"),
+    Case("generate", "bert-large", "--machine", "dgx-a100", "--total-steps", "9", "--power", "{broken}"), Case("predict", "{a}", "--prices", "{broken}"),
     Case("plan", "merge", "{broken}", "-o", "{out}.m.jsonl"), Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "2", "--global-batch", "8", "--keep", "{broken}"),
     Case("plan", "allocate", "{broken}", "--nodes", "8"), Case("plan", "allocate", "{broken}", "--sacct", "{broken}"),
     Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--strategy", named(3)),

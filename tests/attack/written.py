@@ -111,7 +111,7 @@ INPUTS = {
     "plan size": {**ANY, "--layers": "layers.json"},
     "plan system": {"FILE": "system.json"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
-                "--machine": "machine.json", "--execution-trace": "et.json"},
+                "--prices": "after.json", "--power": "other.json", "--machine": "machine.json", "--execution-trace": "et.json"},
     "scale": {**ANY, "--prices": "after.json", "--power": "named.json", "--scenario": "scenario.json", "of --scenario": "base.json", "--ledger": "ledger.json", "--machine": "machine.json"},
     "serve": {"MODEL": "trace.json", "--machine": "machine.json", "--table": "other.json", "--against": "after.json", "--calibrate": "named.json"},
     "sweep": {"SCENARIO": "sweep.json", "of SCENARIO": "named.json", "--trace": "trace.json"},

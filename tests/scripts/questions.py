@@ -104,7 +104,7 @@ NEW_USER = [
     Asked("Why is the utilization 30 %?", f"util {SMALL}", "foretrace advise", f"advise {SMALL}",
           [("Bound by the host", []), ("kernels run # of the time", [percent(small.each(), small.step)])]),
     Asked("How long do 100,000 steps take?", f"predict {GPU} --steps 100k", "--total-steps", f"predict {GPU} --total-steps 100k",
-          [("100,000 steps take #", [GPU_HOURS * 3600])]),
+          [("Training #, between # and #", 3 * [GPU_HOURS * 3600])]),
     Asked("What if FSDP replaces DDP?", f"predict {GPU} --with fsdp", "zero:stage=3",
           f"scale {GPU} --machine dgx-a100 --gpus 8 --scheme data_parallel:{GRADIENTS} "
           f"--scheme zero:stage=3,parameter_bytes=257MB,{GRADIENTS},optimizer_bytes=514MB",
@@ -172,6 +172,67 @@ USERS = [
     Asked("How fast must loading be for 500 images a second? (inverse questions)", f"advise {LOADER} --target 500", "--until",
           f"advise {LOADER} --samples 32 --until 'throughput >= 500'",
           [("throughput >= 500 is reached by .* input.time # times as fast", [LOADING / (LOADING - (loader.step - 32 / 500))])]),
+]
+
+# What a buyer asks, mostly with one command. The training is that of 70.6 G parameters with 15 T tokens on 1,024 H100: 1,024 sequences of
+# 8,192 tokens a step. Where two numbers of an answer depend on each other, one is computed from the other.
+BIG, TOKENS, TOKENS_OF_STEP, BIG_GPUS, PARAMETERS = 989.4e12, 15e12, 1024 * 8192, 1024, 70.55e9
+TRAINING = ("generate llama3-70b --machine dgx-h100 --layout tp=8,pp=4,dp=32,micro_batch=1,global_batch=1024 --tokens 15T "
+            "--prices prices.json")
+BETWEEN, CHECKPOINT, RESTART = 50000 / BIG_GPUS * 3600, 120.0, 600.0     # seconds: failures of the job, a checkpoint, a restart
+
+
+def whole_training(step):
+    seconds = TOKENS / TOKENS_OF_STEP * step
+    useful = 6 * PARAMETERS * TOKENS / BIG_GPUS / BIG     # at the peak
+    return [(useful / 0.6, useful / 0.2), seconds, BIG_GPUS * seconds / 3600 * 4]
+
+
+def goodput():
+    """Young's optimum, to the first order in checkpoint and restart; Daly's is near it."""
+    every = (2 * CHECKPOINT * BETWEEN) ** 0.5 - CHECKPOINT
+    return every, 100 / (1 + CHECKPOINT / every + (every / 2 + CHECKPOINT + RESTART) / BETWEEN)
+
+
+BUYER = [
+    Asked("What do 15 T tokens take on 1,024 GPUs, and cost?", TRAINING, answer=[
+        ("Step time #,", lambda step: [(TOKENS_OF_STEP * 6 * PARAMETERS / BIG_GPUS / BIG / 0.6, 20)]),
+        ("Step time #, .* Training # days, .* Price #M USD", lambda step, days, price: [
+            step, *[(0.99 * one, 1.01 * one) for one in (whole_training(step)[1] / 86400, whole_training(step)[2] / 1e6)]]),
+        ("Training # days", [tuple(bound / 86400 for bound in whole_training(1)[0])])]),
+    Asked("And with failures and checkpoints?", TRAINING + " --mtbf-hours 50000 --checkpoint-time 2min", answer=[
+        ("fails every #; with a checkpoint every #, # of the time trains", [BETWEEN, (0.97 * goodput()[0], 1.03 * goodput()[0]), goodput()[1]])]),
+    Asked("How much energy?", f"predict {GPU} --total-steps 100k --power power.json", answer=[
+        ("Energy #, between # and # .*, at # W", [GPU_HOURS * WATTS] * 3 + [WATTS])]),
+    Asked("Which GPU is the cheapest for this job?",
+          f"predict {GPU} --with faster_device --vary faster_device.to=a100-sxm4-40gb,h100-sxm5-80gb,v100-sxm2-32gb --total-steps 100k "
+          "--prices prices.json", answer=[
+              ("a100-sxm4-40gb # # h100-sxm5-80gb # # v100-sxm2-32gb # # ", lambda a, pa, h, ph, v, pv: [
+                  GPU_HOURS * 3600, GPU_HOURS * PRICE, (GPU_HOURS * 3600 * 312 / 989.4 / 1.5, GPU_HOURS * 3600 * 1555 / 3350), h / 3600 * 4,
+                  (GPU_HOURS * 3600, 1e6), v / 3600]),
+              ("the cheapest that fits is h100-sxm5-80gb", [])]),
+    Asked("From how many GPUs on is it inefficient?", f"scale {SMALL} --machine dgx-a100 --gpus 1..64 --scheme data_parallel:gradient_bytes=20MB", answer=[
+        (" 1 # # # 1.00x 100.0 % 0 ns 0 ns - 2 # # # #x #", lambda one, *rest: [small.step, *rest[:5], 2 * one / rest[2], 100 * one / rest[2]]),
+        ("from # GPUs on, .* limits it", [2])]),
+    Asked("Does it fit on a smaller card?", f"memory {GPU} --memory-limit rtx-3080", answer=[
+        ("DOES NOT FIT in # GB: peak #", [10 * 2**30 / 1e9, PEAK])], codes=(1,)),
+    Asked("Is InfiniBand worth it against 10 Gb/s Ethernet?",
+          f"scale {GPU} --gpus 16 --scheme data_parallel:machine=dgx-a100,{GRADIENTS} "
+          f"--scheme data_parallel:bandwidth=1.25GB/s,latency=20us,{GRADIENTS}", answer=[
+              (r"16 # # # #x # # # \S+ GB data_parallel:machine", lambda *found: [(gpu.step, 1.2 * gpu.step), *found[1:5], (0, 0.02)]),
+              (r"# # \S+ \S+ \S+ GB data_parallel:bandwidth", []),
+              (r"#x # # # \S+ GB data_parallel:bandwidth", lambda times, share, sent, exposed: [
+                  times, share, (2 * 15 / 16 * 257e6 / 1.25e9, 1.3 * 2 * 15 / 16 * 257e6 / 1.25e9), (sent - gpu.step, sent)])]),
+    Asked("H100 or A100 for Llama-3 8B?", "generate llama3-8b --machine dgx-h100 --layout dp=8,zero=3,global_batch=8", "",
+          "generate llama3-8b --machine dgx-a100 --layout dp=8,zero=3,global_batch=8",
+          [("on 8 devices of dgx-h100.* Step time #, .* on 8 devices of dgx-a100.* Step time #,", lambda fast, slow: [
+              (6 * 8.03e9 * 8192 / BIG, 5), (fast * 2.0 / 3.35 * 1.5, fast * BIG / 312e12)])]),
+    Asked("What do a million tokens cost, answered within 500 ms and 50 ms?",
+          "serve llama3-8b --machine dgx-h100 --load concurrency=64,input=1024,output=256 --goodput ttft=500ms,tpot=50ms --prices prices.json",
+          answer=[("# output tokens a second a GPU.* # USD for a million", lambda rate, price: [rate, 4 / 3600 / rate * 1e6])]),
+    Asked("What does one more node bring?", f"scale {GPU} --machine dgx-a100 --gpus 8,16 --scheme data_parallel:{GRADIENTS}", answer=[
+        (" 8 # # # #x # .* 16 # # # #x #", lambda *found: [
+            *found[:3], 8 * gpu.step / found[0], 100 * gpu.step / found[0], *found[5:8], 16 * gpu.step / found[5], 100 * gpu.step / found[5]])]),
 ]
 
 # Words that are answered at once, or whose message names what to ask.

@@ -13,6 +13,7 @@
 #include "foretrace/answer/applicability.h"
 #include "foretrace/answer/figure.h"
 #include "foretrace/answer/rank_facts.h"
+#include "foretrace/answer/training.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/answer/validation.h"
 #include "foretrace/graph.h"
@@ -166,7 +167,8 @@ struct Prediction : RecordedRun {
   std::int32_t rank = 0;             ///< The rank that is shown.
   std::vector<PredictedRank> ranks;  ///< Empty for a single rank.
   std::vector<AppliedStep> steps;
-  std::vector<Explained> explained;  ///< Only with --explain.
+  std::vector<Explained> explained;     ///< Only with --explain.
+  std::optional<TrainingRun> training;  ///< Empty if not asked for.
   Trust trust;
   Notes notes;
 };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foretrace/answer/prediction_page.h"
+#include "foretrace/ask/training.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
 #include "foretrace/report.h"
@@ -30,6 +31,7 @@ struct PredictOptions {
   bool page_is_whole = false;    ///< The page has its sensitivities, which take many replays.
   std::string ledger_path = {};  ///< The user's own ledger of errors, beside the built-in one.
   bool exact = false;  ///< Replays each rank by itself, even those that are provably alike.
+  TrainingQuestion training = {};  ///< The whole training of which the predicted step is one.
 };
 
 /// The answer is about the slowest rank. Throws Error or TraceError.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ask/many/run.h"
+#include "ask/predict/rates.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "scenario/asserts.h"
@@ -161,6 +162,38 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
   }
 }
 
+/// Says what the whole training takes and costs at each point, as figures before those of the step,
+/// and which point is the cheapest of those that fit. A device without a price gets a note.
+void add_runs(const JobRanks& job, const SweepPlan& plan, const TrainingQuestion& question,
+              Curve& curve) {
+  const SweepAxis& axis = plan.combinations().front().axes.front();
+  const SweepPoint* cheapest = nullptr;
+  double least = 0;
+  for (SweepPoint& point : curve.points) {
+    if (!point.refused.empty()) continue;
+    const std::string name = plain_value(point.values.front());
+    try {
+      const Scenario scenario = parse_scenario(
+          plan.scenario(0, {axis.value_of_text(name, plan.combinations().front().scenario)}));
+      const TrainingRun run = *run_of(question, repeated_step(job, scenario, point.step_time));
+      std::vector<SweepFigure> figures = {
+          {"training.time_ns", std::to_string(std::llround(run.seconds.point * 1e9))}};
+      if (run.price)
+        figures.push_back({"training.price_" + run.currency, Json(run.price->point).dump()});
+      if (run.energy) figures.push_back({"training.energy_Wh", Json(run.energy->point).dump()});
+      point.figures.insert(point.figures.begin(), figures.begin(), figures.end());
+      if (!run.price || !point.fits.value_or(true)) continue;
+      if (cheapest == nullptr || run.price->point < least)
+        cheapest = &point, least = run.price->point;
+    } catch (const Error& error) {
+      curve.notes.add(Severity::warning, error.what(), name);
+    }
+  }
+  if (cheapest != nullptr)
+    curve.notes.add(Severity::info,
+                    "the cheapest that fits is " + plain_value(cheapest->values.front()));
+}
+
 void find_answer(const SweepPlan& plan, Curve& curve) {
   // An unreliable time decides nothing.
   if (is_step_time_assert(curve.until()) && curve.trust.grade() == Grade::poor) {
@@ -196,7 +229,8 @@ void find_answer(const SweepPlan& plan, Curve& curve) {
 }  // namespace
 
 Curve vary(const JobRanks& job, const Scenario& scenario, const Vary& question,
-           const std::string& ledger_path, const ImportOptions& reading) {
+           const std::string& ledger_path, const ImportOptions& reading,
+           const TrainingQuestion& training) {
   SweepQuestions questions(plan_of(scenario, question), to_text(scenario),
                            options_of(question, ledger_path, reading));
   const SweepPlan& plan = questions.plan;
@@ -214,13 +248,15 @@ Curve vary(const JobRanks& job, const Scenario& scenario, const Vary& question,
   bisection.finish(curve);
   throw_if_all_refused(curve);
   mark_front(!setting.is_of_memory(), curve);
+  if (training.is_asked()) add_runs(job, plan, training, curve);
   if (!curve.until().empty()) find_answer(plan, curve);
   return curve;
 }
 
 Curve vary(const Job& job, const Scenario& scenario, const Vary& question,
            const PredictOptions& options) {
-  Curve curve = vary(job.ranks(), scenario, question, options.ledger_path, job.options().reading);
+  Curve curve = vary(job.ranks(), scenario, question, options.ledger_path, job.options().reading,
+                     options.training);
   curve.header.inputs = job.inputs();
   return curve;
 }

@@ -20,6 +20,7 @@
 #include "ask/predict/baseline.h"
 #include "ask/predict/explain.h"
 #include "ask/predict/ranks.h"
+#include "ask/predict/rates.h"
 #include "ask/predict/replayed_rank.h"
 #include "ask/predict/sensitivities.h"
 #include "ask/predict/trust.h"
@@ -383,6 +384,9 @@ Prediction predict(const Job& job, const Scenario& scenario, const PredictOption
   ReplayedRank answer = slowest_answer(job.ranks(), scenario, options, job.options().reading);
   answer.prediction.inputs = job.inputs();
   finish(answer, options);
+  RepeatedStep step = repeated_step(job.ranks(), scenario, answer.prediction.predicted.step_time);
+  step.lower = answer.prediction.lower, step.upper = answer.prediction.upper;
+  answer.prediction.training = run_of(options.training, step);
   return std::move(answer.prediction);
 }
 

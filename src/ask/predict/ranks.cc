@@ -36,12 +36,12 @@ TrustReason ranks_joined(const JobRanks& job) {
           .limit = kMostAlone};
 }
 
-namespace {
-
 std::int32_t whole_size(const JobRanks& job) {
   return std::max(job.ranks.front().inference.rank.world_size,
                   static_cast<std::int32_t>(job.world.size()));
 }
+
+namespace {
 
 /// Standard deviation of the counted steps, as a share of the step time; an assumed share if there
 /// are fewer than three.

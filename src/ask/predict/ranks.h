@@ -13,6 +13,9 @@
 
 namespace foretrace {
 
+/// Number of ranks of the whole job, recorded or not.
+std::int32_t whole_size(const JobRanks& job);
+
 /// How far the answer considers that ranks wait for each other.
 TrustReason ranks_joined(const JobRanks& job);
 /// Returns nullopt if all ranks of the job were recorded, or only one.

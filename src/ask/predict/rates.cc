@@ -1,8 +1,10 @@
 #include "ask/predict/rates.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "ask/predict/ranks.h"
 #include "foretrace/machine.h"
 
 namespace foretrace {
@@ -49,6 +51,27 @@ StepRates rates_of(const Graph& graph, const Timeline& timeline, const Scenario&
     break;
   }
   return rates;
+}
+
+std::string known_device(const Graph& graph) {
+  for (const std::string& recorded : graph.device_names()) {
+    if (const DeviceModel* device = device_recorded_as(recorded)) return device->name;
+  }
+  return {};
+}
+
+RepeatedStep repeated_step(const JobRanks& job, const Scenario& scenario, Nanoseconds step_time) {
+  StepRates rates{.peak_of = known_device(job.ranks.front().inference.graph),
+                  .tokens = scenario.tokens_per_step};
+  rates = changed_rates(std::move(rates), scenario);
+  RepeatedStep step{.time = step_time,
+                    .lower = step_time,
+                    .upper = step_time,
+                    .gpus = whole_size(job),
+                    .device = rates.peak_of};
+  for (const auto& transform : scenario.transforms) step.gpus *= transform->job_change().ranks;
+  if (rates.tokens > 0) step.tokens = rates.tokens;
+  return step;
 }
 
 StepRates changed_rates(StepRates rates, const Scenario& scenario) {

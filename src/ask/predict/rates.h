@@ -1,7 +1,11 @@
 #pragma once
 
+#include <string>
+
+#include "ask/job/job.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/ask/predict.h"
+#include "foretrace/ask/training.h"
 
 namespace foretrace {
 
@@ -13,5 +17,12 @@ StepRates rates_of(const Graph& graph, const Timeline& timeline, const Scenario&
 /// samples alone; recomputed work does not count. The arithmetic is unknown (0) for sequences of
 /// another length.
 StepRates changed_rates(StepRates rates, const Scenario& scenario);
+
+/// The built-in name of the first recorded device that is known; empty if none is.
+std::string known_device(const Graph& graph);
+
+/// A step of the changed job, for run_of(): on all ranks of the job, on the device that the
+/// scenario names or that was recorded.
+RepeatedStep repeated_step(const JobRanks& job, const Scenario& scenario, Nanoseconds step_time);
 
 }  // namespace foretrace

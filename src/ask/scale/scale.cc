@@ -173,6 +173,7 @@ class Scaler {
         predict_on(baseline_, inference(), question_.scenario, &donors_).predicted.step_time;
     std::vector<ScaleCase> cases = all_cases();
     on_all_cores(cases.size(), [&](std::size_t i) { answer(report.recorded, cases[i]); });
+    report.assumptions = assumed_device();
     collect(cases, report);
     return report;
   }
@@ -202,6 +203,23 @@ class Scaler {
 
   static std::string device_of(const std::string& machine) {
     return machine.empty() ? std::string() : find_cluster(machine, 1).device;
+  }
+
+  /// The device whose kernels a step has, after the changes; empty if unknown.
+  std::string computing_device() const {
+    const StepRates recorded{.peak_of = known_device(inference().graph)};
+    return changed_rates(recorded, question_.scenario).peak_of;
+  }
+
+  /// Says that kernels are not those of the machine's device, if it is of another model.
+  std::vector<std::string> assumed_device() const {
+    const std::string computing = computing_device(), other = device_of(question_.machine);
+    const auto model = [](const std::string& name) { return name.substr(0, name.find('-')); };
+    if (computing.empty() || other.empty() || model(computing) == model(other)) return {};
+    return {
+        fmt::format("kernels take as long as on {}, not as on the {} of --machine; --with "
+                    "faster_device:to={} predicts them there",
+                    computing, other, other)};
   }
 
   std::vector<ScaleCase> all_cases() const {
@@ -276,11 +294,12 @@ class Scaler {
     const auto of_worker = [&](Nanoseconds time) {
       return scaled(worker_time, ratio(time, point.step_time) / point.throughput);
     };
-    return {.time = of_worker(point.step_time),
-            .lower = of_worker(point.lower),
-            .upper = of_worker(point.upper),
-            .gpus = point.gpus,
-            .device = device_of(question_.machine)};
+    return {
+        .time = of_worker(point.step_time),
+        .lower = of_worker(point.lower),
+        .upper = of_worker(point.upper),
+        .gpus = point.gpus,
+        .device = question_.machine.empty() ? computing_device() : device_of(question_.machine)};
   }
 
   static void collect(std::vector<ScaleCase>& cases, ScaleReport& report) {

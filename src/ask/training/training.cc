@@ -54,8 +54,11 @@ auto of_device(const std::string& path, const char* key, const std::string& devi
           name.size() > best_match.size())
         best_match = name;
     }
+    if (device.empty())
+      throw Error(fmt::format(
+          "{}: the device is unknown, as the trace does not name it; name it with --machine", key));
     if (best_match.empty())
-      throw Error(fmt::format("{}: must have one of {}, got {}", key, device,
+      throw Error(fmt::format("{}: must have {} or a beginning of that name, got {}", key, device,
                               names.empty() ? "none" : joined(names)));
     return within(fmt::format("{}: {}", key, best_match), [&] {
       const nlohmann::json& text = (*all)[best_match];

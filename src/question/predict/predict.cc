@@ -6,8 +6,6 @@
 #include <variant>
 
 #include "base/shown.h"
-#include "base/wording.h"
-#include "foretrace/ask/training.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "question/common/changes.h"
@@ -73,20 +71,6 @@ ExitCode check_assertions(const std::vector<CheckedAssert>& failed, Session& ses
   return code;
 }
 
-/// Adds a note on how long so many steps take.
-void note_total_time(double steps, Prediction& prediction) {
-  const auto time = [&](Nanoseconds step) {
-    const double hours = static_cast<double>(step.count()) * steps / 3.6e12;
-    return hours < 48 ? to_fixed(hours, hours < 10 ? 2 : 1) + " h"
-                      : to_fixed(hours / 24, 1) + " days";
-  };
-  std::string text = fmt::format(
-      "{} steps take {}, between {} and {}", grouped(static_cast<std::int64_t>(steps)),
-      time(prediction.predicted.step_time), time(prediction.lower), time(prediction.upper));
-  if (!prediction.steps.empty()) text += "; as recorded " + time(prediction.baseline.step_time);
-  prediction.notes.add(Severity::info, text);
-}
-
 class Predict final : public Question {
  public:
   void describe(Fields& fields) override {
@@ -109,7 +93,7 @@ class Predict final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const Scenario asked = scenario(session);
-    const double total = total_steps_.empty() ? 0 : large_count("--total-steps", total_steps_);
+    ask_for_training();
     const JobOptions opening{.reading = reading_.options(session),
                              .world_size = static_cast<std::int32_t>(world_size_),
                              .keeps_traces = !options_.perfetto_path.empty()};
@@ -128,7 +112,6 @@ class Predict final : public Question {
     }
     const auto activity = session.begin("predicting " + asked.trace);
     job.found = predict(*session.open(asked.trace, opening), asked, options);
-    if (total > 0) note_total_time(total, std::get<Prediction>(job.found));
     job.failed = check_asserts(asked, std::get<Prediction>(job.found));
     const ExitCode code = check_assertions(job.failed, session);
     return std::make_unique<PredictAnswer>(std::move(job), code, asked.reports);
@@ -147,9 +130,7 @@ class Predict final : public Question {
     allocator_.describe(fields);
     changes_.describe_samples(fields);
     changes_.describe_tokens(fields);
-    fields.as({.value = "COUNT"})
-        .text("total_steps", total_steps_,
-              "Steps of the whole training, such as 100k; adds how long they take");
+    options_.training.describe(fields);
     fields.as({.value = "SETTING=VALUES"})
         .text("vary", vary_,
               "Predict for several values of a setting: loader.workers=0..16, "
@@ -181,6 +162,14 @@ class Predict final : public Question {
     fields.flag("strict", options_.strict, "Refuse a trace that causes warnings");
   }
 
+  /// Prices and powers without a number of steps are those of a thousand.
+  void ask_for_training() {
+    TrainingQuestion& asked = options_.training;
+    const bool has_length = !asked.steps.empty() || !asked.tokens.empty();
+    if (!has_length && (!asked.prices.empty() || !asked.power.empty())) asked.steps = "1k";
+    asked.check_use();
+  }
+
   Scenario scenario(const Session& session) const {
     Scenario scenario = changes_.scenario();
     if (!trace_.empty()) scenario.trace = trace_;
@@ -205,7 +194,7 @@ class Predict final : public Question {
     values_.values = vary_.substr(equals + 1);
     const auto activity = session.begin("predicting " + asked.trace);
     Curve curve = vary(*session.open(asked.trace, opening), asked, values_,
-                       {.ledger_path = options_.ledger_path});
+                       {.ledger_path = options_.ledger_path, .training = options_.training});
     ExitCode code = kAnswered;
     if (!values_.until.empty() && !curve.answer)
       code = curve.trust.grade() == Grade::poor ? kUndecided : kCheckFailed;
@@ -213,7 +202,7 @@ class Predict final : public Question {
                                            asked.reports);
   }
 
-  std::string trace_, vary_, total_steps_;
+  std::string trace_, vary_;
   Changes changes_;
   AllocatorChoice allocator_;
   Vary values_;

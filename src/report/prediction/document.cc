@@ -19,6 +19,9 @@ Document document_of(const Prediction& prediction) {
   document.verdict("How much", lines.how_much).say("Steps", lines.steps);
   document.say("Unprofiled", lines.unprofiled).verdict("How sure", lines.how_sure);
   document.say("Does it fit", lines.fits);
+  if (prediction.training) {
+    for (const auto& [word, text] : sentences_of(*prediction.training)) document.say(word, text);
+  }
   document.section("Where the time goes", not_in_text);
   if (prediction.has_times) document.table(time_table(prediction));
   document.section("Memory", not_in_text).table(memory_table(prediction));

@@ -287,6 +287,7 @@ Json to_json(const Prediction& prediction) {
     object["ranks"] = ranks_json(prediction);
   }
   if (!prediction.explained.empty()) object["critical_path"] = explained_json(prediction);
+  if (prediction.training) object["training"] = training_json(prediction.training);
   return object;
 }
 

@@ -102,6 +102,10 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"$.notes", "Odd data, in order of appearance"},
     {".severity", "info or warning"},
     {".critical_path", "With --explain"},
+    {"$.training", "With --total-steps or --tokens: the whole training"},
+    {".price", "Of all GPUs, in currency; null without --prices"},
+    {".energy_wh", "Of all GPUs; null without --power"},
+    {".goodput", "Share of the time that trains"},
 };
 
 Prediction full_answer() {
@@ -115,6 +119,12 @@ Prediction full_answer() {
   full.interval_parts.resize(1);
   full.step_kinds.resize(1);
   full.memory_limit = Bytes{1};
+  full.training = TrainingRun{.tokens = 1,
+                              .price = RangedNumber{},
+                              .energy = RangedNumber{},
+                              .currency = "USD",
+                              .failures = TrainingRun::Failures{},
+                              .assumptions = {""}};
   full.trust.reasons = {{.name = {}, .text = {}, .value = 1, .limit = 1}, {}};
   full.notes.add(Severity::info, "");
   MemoryPeak peak{.peak_reserved = Bytes{},

@@ -22,7 +22,7 @@ std::string short_count(double count) {
     const double scaled = count / size;
     if (scaled >= 1) return to_fixed(scaled, scaled < 10 ? 2 : scaled < 100 ? 1 : 0) + letter;
   }
-  return to_fixed(count, count < 10 ? 2 : 0);
+  return to_fixed(count, count < 10 ? 2 : count < 100 ? 1 : 0);
 }
 
 std::string energy_text(double watt_hours) {
