@@ -2,6 +2,7 @@
 """The Python module gives the same answers as the command line. $FORETRACE is the program, PYTHONPATH has the module: the compiled one, or
 src/python, which runs the program."""
 
+import csv
 import json
 import os
 import pathlib
@@ -255,12 +256,37 @@ class Module(unittest.TestCase):
     def test_info_has_one_dictionary_for_each_trace(self):
         self.assertEqual([trace["format"] for trace in foretrace.info(LOADER, cache=False)], ["kineto"])
 
+    def test_tables_have_the_columns_of_csv(self):
+        def csv_of(*arguments):
+            command = [os.environ["FORETRACE"], *map(str, arguments), "--format", "csv", "--no-cache", "--quiet"]
+            return list(csv.DictReader(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()))
+
+        def as_text(value):
+            return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+        with_loader = foretrace.predict(LOADER, "loader:workers=2", cache=False, samples_per_step=32)
+        curve = foretrace.vary(LOADER, "loader", setting="loader.workers", values="1,2", cache=False)
+        for answers, asked in (([with_loader], ("--with", "loader:workers=2", "--samples-per-step", 32)),
+                               (curve, ("--with", "loader", "--vary", "loader.workers=1,2"))):
+            rows, expected = list(foretrace._rows(answers)), csv_of("predict", LOADER, *asked)
+            self.assertEqual(len(rows), len(expected))
+            for row, cells in zip(rows, expected):
+                for name, cell in cells.items():
+                    if name == "figures":
+                        continue
+                    self.assertIn(name, row)
+                    try:
+                        self.assertAlmostEqual(float(row[name]), float(cell))
+                    except (TypeError, ValueError):
+                        self.assertEqual(as_text(row[name]), cell, name)
+        self.assertEqual(list(foretrace._rows([with_loader]))[0].keys(), csv_of("predict", LOADER)[0].keys())
+
     @unittest.skipIf(pandas is None, "there is no pandas (scripts/setup.sh all)")
     def test_points_and_predictions_become_tables(self):
         curve = foretrace.vary(LOADER, "loader", setting="loader.workers", values="1,2", cache=False)
         self.assertEqual(list(foretrace.dataframe(curve)["value"]), ["1", "2"])
         table = foretrace.dataframe([foretrace.predict(LOADER, cache=False)])
-        self.assertEqual(table["predicted.step_time_ns"][0], table["baseline.step_time_ns"][0])
+        self.assertEqual(table["predicted_ns"][0], table["baseline_ns"][0])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ Python waits for it when it exits; another Ctrl-C ends that wait.
 
 import atexit as _atexit
 import contextlib as _contextlib
+import csv as _csv
+import io as _io
 import json as _json
 import os as _os
 import shutil as _shutil
@@ -193,8 +195,8 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
 
 def _predict(job, settings, html=None, **how):
     files = {"html": _path(html, "html")}
-    answer, asserts, text = _ask("predict", {**settings, **_how(**how)}, ("json", "asserts", "text"), files, job)
-    return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)}, text)
+    answer, asserts, text, csv = _ask("predict", {**settings, **_how(**how)}, ("json", "asserts", "text", "csv"), files, job)
+    return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)}, text, csv)
 
 
 def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
@@ -394,17 +396,34 @@ def validate(trace, against=None, cache=True, max_unpacked=0):
 def _flat(row, prefix=""):
     for key, value in row.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
+            yield from _flat(value, "" if key == "settings" else f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
 
+def _cell(text):
+    """A cell of CSV as JSON would have it; None if it is empty."""
+    try:
+        return _json.loads(text) if text else None
+    except ValueError:
+        return text
+
+
+def _rows(answers):
+    """The rows of dataframe(), as dictionaries."""
+    rows = answers["points"] if isinstance(answers, dict) and "points" in answers else answers
+    for row in [rows] if isinstance(rows, dict) else rows:
+        if getattr(row, "csv", ""):
+            for cells in _csv.DictReader(_io.StringIO(row.csv)):
+                yield {name: _cell(text) for name, text in cells.items()}
+        else:
+            yield {"refused": "", **dict(_flat(row))} if "point" in row else dict(_flat(row))
+
+
 def dataframe(answers):
-    """Returns a pandas.DataFrame of the points of vary(), the rows of a sweep, or a list of predictions. Nested values
-    become columns such as "settings.factor"."""
+    """Returns a pandas.DataFrame of the points of vary(), the rows of a sweep, or a list of predictions. Columns have the names
+    that they have with --format csv; the figures of a point, which are one column there, are columns such as
+    "figures.prep_stall"."""
     import pandas
 
-    rows = answers["points"] if isinstance(answers, dict) and "points" in answers else answers
-    if isinstance(rows, dict):
-        rows = [rows]
-    return pandas.DataFrame([dict(_flat(row)) for row in rows])
+    return pandas.DataFrame(list(_rows(answers)))

@@ -74,11 +74,11 @@ def _words(question, settings):
     return [*question.split("_", 1), *options, "--quiet"], ["--", *placed]
 
 
-def _text(question, settings):
-    """What the command line prints; asked when it is needed, so that it writes nothing."""
+def _text(question, settings, form="text"):
+    """What the command line prints in a form; asked when it is needed, so that it writes nothing."""
     read_only = {name: value for name, value in _json.loads(settings).items() if name not in ("ledger", "perfetto", "output")}
     options, places = _words(question, read_only)
-    return _run(*options, *places)[0]
+    return _run(*options, *(["--format=" + form] if form != "text" else []), *places)[0]
 
 
 def _asserts(remarks):
@@ -106,7 +106,8 @@ def ask(question, settings, forms, files, job, ends_early):
             texts = [_swept(options, places, asked.get("output") or _os.path.join(folder, "rows.jsonl"), form) for form in forms[:1]]
         return texts + [texts[0]] * (len(forms) - 1), 0, []
     answer, remarks = _run(*options, *(["--format=json"] if "json" in forms else []), *places)
-    given = {"json": answer, "asserts": _asserts(remarks), "text": _functools.partial(_text, question, _json.dumps(asked))}
+    given = {"json": answer, "asserts": _asserts(remarks), "text": _functools.partial(_text, question, _json.dumps(asked)),
+             "csv": _functools.partial(_text, question, _json.dumps(asked), "csv")}
     return [given[form] for form in forms], 0, remarks
 
 

@@ -35,17 +35,23 @@ def _bar(parts, longest):
 
 class Answer(dict):
     """A dictionary, with `kind` as its schema names it ("prediction", "curve", "advice", "diff" ...), and with `text`, what the
-    command line prints, which print() shows."""
+    command line prints, which print() shows. `csv` is the prediction with --format csv; empty for other answers."""
 
-    def __init__(self, content=(), text=""):
+    def __init__(self, content=(), text="", csv=""):
         super().__init__(content)
-        self._text = text
+        self._text, self._csv = text, csv
 
     @property
     def text(self):
         if callable(self._text):
             self._text = self._text()
         return self._text
+
+    @property
+    def csv(self):
+        if callable(self._csv):
+            self._csv = self._csv()
+        return self._csv
 
     def __str__(self):
         return self.text or super().__repr__()
