@@ -124,6 +124,9 @@ class Graph {
   std::vector<std::string>& device_names() { return storage_.device_names; }
   const std::vector<std::string>& device_names() const { return storage_.device_names; }
 
+  GradientEstimate& gradient_estimate() { return storage_.gradient_estimate; }
+  const GradientEstimate& gradient_estimate() const { return storage_.gradient_estimate; }
+
   std::vector<Step>& steps() { return storage_.steps; }
   const std::vector<Step>& steps() const { return storage_.steps; }
   StepRule& step_rule() { return storage_.step_rule; }
@@ -186,6 +189,7 @@ class Graph {
     std::vector<Access> accesses;
     std::vector<Bytes> initial_memory;
     std::vector<std::string> device_names;
+    GradientEstimate gradient_estimate;
     std::vector<Step> steps;
     StepRule step_rule;
     Unexplained unexplained;

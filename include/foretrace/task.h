@@ -331,6 +331,13 @@ struct Shortcoming {
   bool is_fatal = false;
 };
 
+/// The bytes of all gradients of a step, as ops or kernels show them; see
+/// src/infer/device/gradient_sizes.cc.
+struct GradientEstimate {
+  Bytes bytes{}, lower{}, upper{};  ///< The estimate and its ends; 0: nothing shows them.
+  std::string source = {};          ///< "the time of the optimizer's kernels".
+};
+
 /// Time without a known cause; see "Honesty" in docs/design.md. Kept with the graph so that every
 /// answer can print it.
 struct Unexplained {

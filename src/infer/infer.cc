@@ -117,6 +117,7 @@ Inference infer(const Trace& trace, const InferOptions& options) {
   list_collectives(records, result);
   count_flops(records, host.contexts, graph);
   measure_fill(records, graph);
+  estimate_gradients({records, host, steps}, graph);
   if (options.memory) connect_memory({records, host, steps}, threads, result);
   return result;
 }

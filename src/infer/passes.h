@@ -140,6 +140,8 @@ struct Program {
   const HostTime& host;
   const Steps& steps;
 };
+/// gradient_sizes.cc: estimates the bytes of all gradients of a step.
+void estimate_gradients(const Program& program, Graph& graph);
 /// memory.cc: turns allocator events into allocations between host tasks.
 void connect_memory(const Program& program, const Threads& threads, Inference& result);
 

@@ -214,6 +214,7 @@ TEST(Plan, SaysWhatATraceCannotTell) {
   question = recorded_question(), question.memory = Bytes{1'000'000};
   EXPECT_TRUE(refusal_of(question).starts_with("no layout is left: memory took the last "));
   question = recorded_question(), question.gradients = Bytes{};
+  question.model = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
   EXPECT_EQ(refusal_of(question),
             "--gradient-bytes: must be given, as the trace does not show its gradients");
 }

@@ -98,7 +98,10 @@ TEST(Scale, WhatCannotBeAskedIsSaidOnce) {
   ScaleQuestion asked = question("data_parallel");
   asked.machine = "dgx-a100";
   asked.gpus = {8};
+  const std::string shows_sizes = asked.trace;
+  asked.trace = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
   EXPECT_THROW(scale(asked), Error);
+  asked.trace = shows_sizes;
   asked.schemes = {"data_parallel:gradient_bytes=500MB"};
   asked.machine = "dgx-a100:hosts=2";
   asked.gpus = {8, 64};

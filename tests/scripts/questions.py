@@ -62,11 +62,13 @@ SYNCS = small.each("Synchronize|MemcpyAsync", ("cuda_runtime",)) + small.each(r"
 LOADING = loader.each(r"^enumerate\(DataLoader\)", ("user_annotation",))
 COPIES = loader.each("HtoD", ("gpu_memcpy",))
 PEAK, RESERVED = max(gpu.memory()), max(gpu.memory("Total Reserved"))
+GRADIENTS = 4 * gpu.parameters
+ESTIMATE = [(0.75 * GRADIENTS, 1.25 * GRADIENTS), (0, GRADIENTS), (GRADIENTS, 2 * GRADIENTS)]   # What says so holds the truth.
+LEAST, MOST = ESTIMATE[0]
 GPU_HOURS = 1e5 * gpu.step / 3600        # of 100,000 steps on one GPU
 GRAPH_STEP = next(case["after"]["collected_step_time_ns"] / 1e9
                   for case in json.loads((ROOT / "traces/ground_truth.json").read_text())["cases"]
                   if case["id"] == "llama-1b-decode/cuda_graphs")
-GRADIENTS = "gradient_bytes=257MB"
 
 # A new user at a shell.
 NEW_USER = [
@@ -86,7 +88,7 @@ NEW_USER = [
     Asked("Is a 4090 faster?", f"predict {GPU} --with 4090", "faster_device:to=rtx-4090", f"predict {GPU} --with faster_device:to=rtx-4090",
           [("How much # -> #", [gpu.step, (gpu.step * A100_BANDWIDTH / 1008e9, gpu.step * A100_TF32 / 82.6e12)])]),
     Asked("How many dollars on 64 GPUs?", f"cost {GPU} --gpus 64", "foretrace scale",
-          f"scale {GPU} --machine dgx-a100 --gpus 64 --scheme data_parallel:{GRADIENTS} --total-steps 100k --prices prices.json",
+          f"scale {GPU} --machine dgx-a100 --gpus 64 --total-steps 100k --prices prices.json",
           [("price from to scheme 64 # # # #", [(GPU_HOURS * 3600 / 64, GPU_HOURS * 3600 / 64 / 0.7)] + 2 * [(0, 1000)]
             + [(GPU_HOURS * PRICE * 0.95, GPU_HOURS * PRICE / 0.7)])]),
     Asked("What is my MFU?", f"mfu {GPU}", "foretrace kernels", f"kernels {GPU}",
@@ -106,9 +108,8 @@ NEW_USER = [
     Asked("How long do 100,000 steps take?", f"predict {GPU} --steps 100k", "--total-steps", f"predict {GPU} --total-steps 100k",
           [("Training #, between # and #", 3 * [GPU_HOURS * 3600])]),
     Asked("What if FSDP replaces DDP?", f"predict {GPU} --with fsdp", "zero:stage=3",
-          f"scale {GPU} --machine dgx-a100 --gpus 8 --scheme data_parallel:{GRADIENTS} "
-          f"--scheme zero:stage=3,parameter_bytes=257MB,{GRADIENTS},optimizer_bytes=514MB",
-          [("# data_parallel", [PEAK + 257e6]), ("# zero:stage=3", [PEAK - 7 / 8 * 1028e6])]),
+          f"scale {GPU} --machine dgx-a100 --gpus 8 --scheme data_parallel --scheme zero:stage=3",
+          [("# data_parallel", [(PEAK + LEAST, PEAK + MOST)]), ("gradients take #, between # and #, estimated from", ESTIMATE)]),
     Asked("Who holds the memory?", f"memory-usage {GPU}", "foretrace memory", f"memory {GPU}",
           [("peak # allocated, # reserved", [PEAK, RESERVED]), (r"# # - - \(before the recording", [gpu.held_before, percent(gpu.held_before, PEAK)])]),
     Asked("What does .item() cost?", f"predict {SMALL} --with .item()", "", "",
@@ -135,13 +136,13 @@ USERS = [
     Asked("Where does the time go? (astra-sim#148)", f"breakdown {GPU}", "foretrace predict", f"predict {GPU}",
           [("step # 100.0 % compute #", [gpu.step, gpu.each()])]),
     Asked("Must I trace 10,000 GPUs? (astra-sim#248)", f"predict {GPU} --gpus 10000", "foretrace scale",
-          f"scale {GPU} --machine dgx-a100 --gpus 10000 --scheme data_parallel:{GRADIENTS}",
+          f"scale {GPU} --machine dgx-a100 --gpus 10000",
           [("10000 # # # #x #", [(gpu.step, 2 * gpu.step), (gpu.step, 2 * gpu.step), (gpu.step, 3 * gpu.step), (5000, 10000), (50, 100)])]),
     Asked("How is it validated? (astra-sim#281)", "validate", "", "", [("loader:workers=4 # # #", [loader.step, workers.step, workers.step])]),
     Asked("Does it reproduce what was measured? (SimAI#166)", f"replay {GPU}", "foretrace validate", f"validate {GPU}",
           [(f"{GPU} 6693 # # 0 ", [gpu.step, (0, 0.1)])]),
     Asked("What do 64 GPUs bring over 32? (SimAI#208)", f"speedup {GPU} --gpus 32,64", "foretrace scale",
-          f"scale {GPU} --machine dgx-a100 --gpus 32,64 --scheme data_parallel:{GRADIENTS}",
+          f"scale {GPU} --machine dgx-a100 --gpus 32,64",
           [("32 # # # #x", [(gpu.step, 2 * gpu.step)] * 2 + [(gpu.step, 3 * gpu.step), (20, 32)]),
            ("64 # # # #x", [(gpu.step, 2 * gpu.step)] * 2 + [(gpu.step, 3 * gpu.step), (40, 64)])]),
     Asked("How large is the bubble of 1F1B? (SimAI#163)", "schedule 1f1b", "foretrace plan show", "plan show 1f1b:stages=4,micro_batches=16",
@@ -217,12 +218,12 @@ BUYER = [
     Asked("Does it fit on a smaller card?", f"memory {GPU} --memory-limit rtx-3080", answer=[
         ("DOES NOT FIT in # GB: peak #", [10 * 2**30 / 1e9, PEAK])], codes=(1,)),
     Asked("Is InfiniBand worth it against 10 Gb/s Ethernet?",
-          f"scale {GPU} --gpus 16 --scheme data_parallel:machine=dgx-a100,{GRADIENTS} "
-          f"--scheme data_parallel:bandwidth=1.25GB/s,latency=20us,{GRADIENTS}", answer=[
+          f"scale {GPU} --gpus 16 --scheme data_parallel:machine=dgx-a100,gradient_bytes={GRADIENTS:.0f}B "
+          f"--scheme data_parallel:bandwidth=1.25GB/s,latency=20us,gradient_bytes={GRADIENTS:.0f}B", answer=[
               (r"16 # # # #x # # # \S+ GB data_parallel:machine", lambda *found: [(gpu.step, 1.2 * gpu.step), *found[1:5], (0, 0.02)]),
               (r"# # \S+ \S+ \S+ GB data_parallel:bandwidth", []),
               (r"#x # # # \S+ GB data_parallel:bandwidth", lambda times, share, sent, exposed: [
-                  times, share, (2 * 15 / 16 * 257e6 / 1.25e9, 1.3 * 2 * 15 / 16 * 257e6 / 1.25e9), (sent - gpu.step, sent)])]),
+                  times, share, (2 * 15 / 16 * GRADIENTS / 1.25e9, 1.3 * 2 * 15 / 16 * GRADIENTS / 1.25e9), (sent - gpu.step, sent)])]),
     Asked("H100 or A100 for Llama-3 8B?", "generate llama3-8b --machine dgx-h100 --layout dp=8,zero=3,global_batch=8", "",
           "generate llama3-8b --machine dgx-a100 --layout dp=8,zero=3,global_batch=8",
           [("on 8 devices of dgx-h100.* Step time #, .* on 8 devices of dgx-a100.* Step time #,", lambda fast, slow: [
@@ -230,7 +231,7 @@ BUYER = [
     Asked("What do a million tokens cost, answered within 500 ms and 50 ms?",
           "serve llama3-8b --machine dgx-h100 --load concurrency=64,input=1024,output=256 --goodput ttft=500ms,tpot=50ms --prices prices.json",
           answer=[("# output tokens a second a GPU.* # USD for a million", lambda rate, price: [rate, 4 / 3600 / rate * 1e6])]),
-    Asked("What does one more node bring?", f"scale {GPU} --machine dgx-a100 --gpus 8,16 --scheme data_parallel:{GRADIENTS}", answer=[
+    Asked("What does one more node bring?", f"scale {GPU} --machine dgx-a100 --gpus 8,16", answer=[
         (" 8 # # # #x # .* 16 # # # #x #", lambda *found: [
             *found[:3], 8 * gpu.step / found[0], 100 * gpu.step / found[0], *found[5:8], 16 * gpu.step / found[5], 100 * gpu.step / found[5]])]),
 ]

@@ -3,6 +3,7 @@
 import functools
 import gzip
 import json
+import math
 import re
 import statistics
 
@@ -60,3 +61,12 @@ class Raw:
         """Bytes that were allocated when the recording began."""
         first = self.of(r"^\[memory\]$", ("cpu_instant_event",))[0]["args"]
         return first["Total Allocated"] - first["Bytes"]
+
+    @functools.cached_property
+    def parameters(self):
+        """Weights and biases that ops of the first step read, whose shapes were recorded; norms and embeddings as well."""
+        first = self.marks[0]
+        weights = {"aten::linear": slice(1, 3), "aten::embedding": slice(0, 1), "aten::layer_norm": slice(2, 4)}
+        return sum(math.prod(shape) for op in self.of("", ("cpu_op",)) if op["name"] in weights
+                   and first["ts"] <= op["ts"] < first["ts"] + first["dur"]
+                   for shape in op["args"].get("Input Dims", [])[weights[op["name"]]] if shape)

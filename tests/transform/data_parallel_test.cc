@@ -122,6 +122,25 @@ TEST(DataParallel, CopiesGoInAndOutOfBucketsOnTheStreamOfThePass) {
   EXPECT_EQ(held.count, 2 * 4'000'000);
 }
 
+TEST(DataParallel, AnEstimateOfTheGradientsIsSaid) {
+  Graph graph = parse_graph(
+      "stream: F 3 {phase=forward step=0}, B 4 {phase=backward step=0}, U 1 {phase=update step=0}");
+  graph.gradient_estimate() = {Bytes{8'000}, Bytes{6'000}, Bytes{9'000}, "a guess"};
+  const auto step = nlohmann::json::parse(data_parallel(R"("bucket": "1MB")"));
+  Graph changed = graph.clone();
+  const Effect effect = read_transform(step)->apply(changed, {});
+  EXPECT_EQ(figure(effect, "gradient_bytes"), 8'000);
+  EXPECT_EQ(effect.assumptions[effect.assumptions.size() - 3],
+            "gradients take 8 kB, between 6 kB and 9 kB, estimated from a guess; gradient_bytes "
+            "states their size");
+  // A size that is given counts.
+  nlohmann::json given = step;
+  given["gradient_bytes"] = "4kB";
+  const Effect stated = read_transform(given)->apply(graph, {});
+  EXPECT_EQ(figure(stated, "gradient_bytes"), 4'000);
+  for (const std::string& one : stated.assumptions) EXPECT_EQ(one.find("estimated"), one.npos);
+}
+
 TEST(DataParallel, RefusalsSayWhatToGive) {
   EXPECT_EQ(simulated(kOneGpu, R"({"use": "data_parallel"})"),
             "machine: must be given (\"dgx-a100\"; see `foretrace list machines`), "

@@ -16,15 +16,11 @@
 #include <map>
 #include <tuple>
 
+#include "infer/device/op_shapes.h"
 #include "infer/passes.h"
 
 namespace foretrace::infer_detail {
-namespace {
 
-using Shape = std::vector<double>;
-
-/// Returns the lists of numbers in a JSON text such as [[32, 3], [], [64]]; an empty shape for
-/// anything that is not a list of numbers.
 std::vector<Shape> read_shapes(std::string_view text) {
   std::vector<Shape> shapes;
   int depth = 0;
@@ -45,6 +41,14 @@ std::vector<Shape> read_shapes(std::string_view text) {
   return shapes;
 }
 
+double product(const Shape& shape) {
+  double all = 1;
+  for (const double size : shape) all *= size;
+  return all;
+}
+
+namespace {
+
 /// Parses the values of an op, which are texts: ["", "[1, 1]", "True"]. Lists of numbers become
 /// lists; other values become empty.
 std::vector<Shape> read_values(std::string_view text) {
@@ -62,12 +66,6 @@ std::vector<Shape> read_values(std::string_view text) {
     i = end + 1;
   }
   return values;
-}
-
-double product(const Shape& shape) {
-  double all = 1;
-  for (const double size : shape) all *= size;
-  return all;
 }
 
 double matrix_flops(const Shape& a, const Shape& b, std::size_t dimensions) {

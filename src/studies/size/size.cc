@@ -154,8 +154,9 @@ void read_trace(const SizeQuestion& question, SizingReport& report) {
   if (*report.compute <= 0ns) throw Error(question.trace + ": no kernel of a step computes");
   if (question.server.bytes_per_second <= 0 || question.model) return;
   try {
-    report.model =
-        total_bytes(find_gradients(inference.graph, baseline.replayed, {}).passes.back());
+    const Gradients found = find_gradients(inference.graph, baseline.replayed, {});
+    report.model = total_bytes(found.passes.back());
+    if (found.estimate.bytes > Bytes{}) assume_gradients(found, report.assumptions);
   } catch (const Error&) {
     throw Error("--model-bytes: must be given, as the trace does not show its gradients");
   }

@@ -77,6 +77,7 @@ class Pipeline final : public Transform {
     replace_all(graph, schedule, recorded, costs);
     set_memory(graph, schedule, costs.back(), memory, run);
     describe_effect(graph, recorded, schedule, run, effect);
+    if (gradients.estimate.bytes > Bytes{}) assume_gradients(gradients, effect.assumptions);
     return effect;
   }
 

@@ -36,7 +36,7 @@ class DataParallel final : public Transform {
     network_.describe(fields);
     exchange_.describe(fields);
     fields.bytes("gradient_bytes", gradient_bytes_,
-                 "All gradients of a step; 0B: from the trace, which must show memory");
+                 "All gradients of a step; 0B: from the trace, estimated where it shows no memory");
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
@@ -75,10 +75,7 @@ class DataParallel final : public Transform {
                                  communicator.described());
     effect.figures = exchange.figures(found.passes.size());
     effect.assumptions = communicator.assumed();
-    if (!found.are_recorded)
-      effect.assumptions.emplace_back(
-          "gradients become ready evenly over the backward pass, as the trace does not show which "
-          "kernel makes which");
+    assume_gradients(found, effect.assumptions);
     effect.assumptions.emplace_back(
         "every worker takes as long for its batch as the recorded one, except that all wait for "
         "the latest, by as much as published scaling on DGX machines shows; kernels and "

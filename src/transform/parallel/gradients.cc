@@ -29,13 +29,16 @@ class GradientFinder {
           "record_function ranges or with shapes and modules)");
     if (given == Bytes{}) found.are_recorded = add_recorded(found.passes);
     if (!found.are_recorded) {
+      if (given == Bytes{}) found.estimate = graph_.gradient_estimate();
+      if (given == Bytes{}) given = found.estimate.bytes;
       if (given == Bytes{})
         throw Error(
             "gradient_bytes: must be given (the parameters times the bytes of each gradient), "
             "because this trace does not show " +
             std::string(has_gradients()
                             ? "which work writes them; `foretrace memory` counts them"
-                            : "gradients; record with profile_memory=True to see them"));
+                            : "gradients; record with record_shapes=True or profile_memory=True "
+                              "to see them"));
       for (BackwardPass& pass : found.passes) spread(given, pass);
     }
     std::sort(found.passes.begin(), found.passes.end(),
@@ -189,6 +192,23 @@ class GradientFinder {
 
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given) {
   return GradientFinder(graph, timeline).find(given);
+}
+
+void assume_gradients(const Gradients& found, std::vector<std::string>& assumptions) {
+  if (const GradientEstimate& estimate = found.estimate; estimate.bytes > Bytes{}) {
+    const std::string range =
+        estimate.lower == estimate.upper
+            ? ""
+            : fmt::format(", between {} and {}", to_text(estimate.lower), to_text(estimate.upper));
+    assumptions.push_back(
+        fmt::format("gradients take {}{}, estimated from {}; gradient_bytes "
+                    "states their size",
+                    to_text(estimate.bytes), range, estimate.source));
+  }
+  if (!found.are_recorded)
+    assumptions.emplace_back(
+        "gradients become ready evenly over the backward pass, as the trace does not show which "
+        "kernel makes which");
 }
 
 namespace {

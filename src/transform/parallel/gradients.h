@@ -5,6 +5,7 @@
 //
 //     stream   |FFFF|B3 B2 B1|U        gradient 3 is ready first; U, the update, reads all
 
+#include <string>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -34,12 +35,16 @@ struct Gradients {
   /// Whether the sizes and writers are those of the trace. Otherwise the bytes are spread over the
   /// kernels of the pass in proportion to their time.
   bool are_recorded = false;
+  GradientEstimate estimate = {};  ///< The size, if it was neither recorded nor given.
 };
 
-/// `given` is the size of all gradients together, 0 to take it from the trace. Throws Error if the
-/// trace shows no backward pass, or if it shows no sizes and `given` is 0. Linear, apart from
-/// sorting.
+/// `given` is the size of all gradients together, 0 to take it from the trace: from its blocks of
+/// memory, otherwise from Graph::gradient_estimate(). Throws Error if the trace shows no backward
+/// pass, or if it shows no sizes and `given` is 0. Linear, apart from sorting.
 Gradients find_gradients(const Graph& graph, const Timeline& timeline, Bytes given);
+
+/// Says what is not recorded about the gradients.
+void assume_gradients(const Gradients& found, std::vector<std::string>& assumptions);
 
 /// Throws Error if the recorded job communicates, or if an earlier step has made it send gradients.
 void refuse_communication(const Graph& graph);

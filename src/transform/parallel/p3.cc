@@ -54,7 +54,7 @@ class PriorityPropagation final : public Transform {
                 "Servers update the parameters, and workers do not");
     workers_.describe(fields);
     fields.bytes("gradient_bytes", gradient_bytes_,
-                 "All gradients of a step; 0B: from the trace, which must show memory");
+                 "All gradients of a step; 0B: from the trace, estimated where it shows no memory");
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
@@ -202,6 +202,7 @@ class PriorityPropagation final : public Transform {
                       {"transfer_per_step", transfer / steps},
                       {"lateness_per_step", lateness / steps}};
     effect.assumptions = communicator.assumed();
+    assume_gradients(found, effect.assumptions);
     effect.assumptions.emplace_back(
         "slices follow each other without gaps, and a more urgent one waits at most for the slice "
         "under way; workers are as late as in published runs");

@@ -175,10 +175,7 @@ class Sharding {
     for (const std::string& one : within_.assumed()) effect.assumptions.push_back(one);
     if (!has_parameters)
       effect.assumptions.emplace_back("parameters take as many bytes as gradients");
-    if (!found_.are_recorded)
-      effect.assumptions.emplace_back(
-          "gradients become ready evenly over the backward pass, as the trace does not show which "
-          "kernel makes which");
+    assume_gradients(found_, effect.assumptions);
     effect.assumptions.emplace_back(
         "kernels of the update take their part of the time, the host launches as many; workers are "
         "as late as in published runs");
