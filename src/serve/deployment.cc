@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <tuple>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -202,8 +203,13 @@ double capacity_of(const Deployment& deployment, const StepPrice& price) {
   const double batch = std::min(share_of_step, together);
   prompt.prompt_tokens *= batch, prompt.prompt_pairs *= batch, prompt.prompt_context *= batch;
   prompt.sampled *= batch, prompt.rows *= batch;
-  const double ns = (output - 1) * price.of(decode).ns + together / batch * price.of(prompt).ns;
-  return together / ns * 1e9 * static_cast<double>(deployment.replicas * deployment.placement.data);
+  const double decode_ns = (output - 1) * price.of(decode).ns;
+  const double prompt_ns = together / batch * price.of(prompt).ns;
+  const double second = 1e9 * together * static_cast<double>(deployment.placement.data);
+  const auto copies = static_cast<double>(deployment.replicas);
+  if (deployment.prefill_replicas == 0) return second * copies / (decode_ns + prompt_ns);
+  return second * std::min(copies / std::max(1., decode_ns),
+                           static_cast<double>(deployment.prefill_replicas) / prompt_ns);
 }
 
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table,
@@ -231,57 +237,94 @@ MeasuredDeployment described(const Deployment& deployment) {
           .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency)};
 }
 
-ServingPoint serve_point(const Deployment& given, const ServeCalibration& calibration,
-                         const std::string& table) {
-  check_placement(given.model, given.placement);
-  Deployment deployment = given;
+ServedDeployment::ServedDeployment(const Deployment& deployment,
+                                   const ServeCalibration& calibration, std::string table)
+    : deployment_(deployment), table_(std::move(table)) {
+  check_placement(deployment.model, deployment.placement);
   const CacheMemory memory = cache_memory(deployment);
-  const Correction correction = calibration.of(described(deployment));
-  const double factor = std::exp(correction.per_token);
-  const Fleet fleet = fleet_of(deployment, memory, std::exp(correction.first));
-  deployment.engine = fleet.engine;
-  const auto price = price_of(deployment, table, factor);
-  const double capacity = capacity_of(deployment, *price);
+  errors_ = calibration.of(described(deployment));
+  fleet_ = fleet_of(deployment, memory, std::exp(errors_.first));
+  deployment_.engine = fleet_.engine;
+  requests_ = requests_of(deployment.load);
+  basis_ = basis_of(deployment, errors_, !table_.empty(), is_covered_);
+  // Where nothing like it was measured intervals are half as wide again.
+  const double wider = is_covered_ ? 1 : 1.5;
+  errors_.first_error *= wider, errors_.per_token_error *= wider;
+}
+
+std::int64_t ServedDeployment::gpus() const {
+  return (deployment_.replicas + deployment_.prefill_replicas) * deployment_.placement.tensor *
+         deployment_.placement.data;
+}
+
+std::unique_ptr<StepPrice> ServedDeployment::price(double way) const {
+  return price_of(deployment_, table_,
+                  std::exp(errors_.per_token) * std::exp(way * errors_.per_token_error));
+}
+
+double ServedDeployment::capacity() const { return capacity_of(deployment_, *price(0)); }
+
+void ServedDeployment::check() const {
+  for (const Request& request : requests_) check_runs(request, fleet_.engine);
+}
+
+ServedLoad ServedDeployment::run(double way) const {
+  const std::int64_t concurrency = deployment_.load.is_closed() ? deployment_.load.concurrency : 0;
+  return replay(requests_, concurrency, fleet_, *price(way));
+}
+
+ServingPoint ServedDeployment::typical() const {
+  const ServedLoad served = run(0);
+  ServingPoint point = figures_of(served, gpus());
+  if (deployment_.demands.any()) point.goodput = goodput_of(served, deployment_.demands);
+  const double busy = served.busy_ns / std::max(1., static_cast<double>(served.end.count())) /
+                      static_cast<double>(fleet_.replicas + fleet_.prefill_replicas);
+  point.bound = bound_of(point, deployment_, busy);
+  point.basis = basis_, point.is_covered = is_covered_;
+  return point;
+}
+
+ServingPoint ServedDeployment::moved(double way) const { return figures_of(run(way), gpus()); }
+
+ServingPoint ServedDeployment::alone() const {
+  return figures_of(replay(requests_, 1, fleet_, *price(0)), gpus());
+}
+
+Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingPoint& moved,
+                                     const std::string& latency, Statistic statistic,
+                                     double way) const {
+  const LatencyFigure& figure = *typical.latency(latency);
+  double error = errors_.per_token_error;
+  if (latency == "ttft") error = errors_.first_error;
+  if (latency == "end_to_end") {
+    const double share = static_cast<double>(typical.latency("ttft")->mean.count()) /
+                         std::max(1., static_cast<double>(figure.mean.count()));
+    error = share * errors_.first_error + (1 - share) * errors_.per_token_error;
+  }
+  const Nanoseconds factored = scaled(figure.*statistic, std::exp(way * error));
+  const Nanoseconds replayed = moved.latency(latency)->*statistic;
+  return way < 0 ? std::min(factored, replayed) : std::max(factored, replayed);
+}
+
+ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& calibration,
+                         const std::string& table) {
+  const ServedDeployment served(deployment, calibration, table);
+  const double capacity = served.capacity();
   if (deployment.load.rate > capacity)
     throw Error(fmt::format(
         "load: rate must be below the capacity of about {} requests a second, got {}; above it the "
         "time to the first token grows without bound and has no mean",
         to_fixed(capacity, capacity < 10 ? 2 : 0), to_text(deployment.load.rate)));
-  const std::vector<Request> requests = requests_of(deployment.load);
-  const std::int64_t concurrency = deployment.load.is_closed() ? deployment.load.concurrency : 0;
-  const ServedLoad served = replay(requests, concurrency, fleet, *price);
-  const std::int64_t gpus = (deployment.replicas + deployment.prefill_replicas) *
-                            deployment.placement.tensor * deployment.placement.data;
-  ServingPoint point = figures_of(served, gpus);
-  if (deployment.demands.any()) point.goodput = goodput_of(served, deployment.demands);
-  const double busy = served.busy_ns / std::max(1., static_cast<double>(served.end.count())) /
-                      static_cast<double>(fleet.replicas + fleet.prefill_replicas);
-  point.bound = bound_of(point, deployment, busy);
-  point.basis = basis_of(deployment, correction, !table.empty(), point.is_covered);
-
-  // The ends of intervals come from faster and slower steps as well, because a queue makes more of
-  // an error than a step does. Where nothing like it was measured they are half as wide again.
-  const double wider = point.is_covered ? 1 : 1.5;
-  const double first_error = correction.first_error * wider;
-  const double token_error = correction.per_token_error * wider;
-  std::pair<double, double> tokens{point.output_tokens_per_second, point.output_tokens_per_second};
-  LatencyFigure& first = point.latencies[0];
-  LatencyFigure& per_token = point.latencies[1];
-  first.interval = {scaled(first.mean, std::exp(-first_error)),
-                    scaled(first.mean, std::exp(first_error))};
-  per_token.interval = {scaled(per_token.mean, std::exp(-token_error)),
-                        scaled(per_token.mean, std::exp(token_error))};
-  for (const double way : {-1., 1.}) {
-    const auto other = price_of(deployment, table, factor * std::exp(way * token_error));
-    const ServingPoint moved = figures_of(replay(requests, concurrency, fleet, *other), gpus);
-    first.interval->first = std::min(first.interval->first, moved.latencies[0].mean);
-    first.interval->second = std::max(first.interval->second, moved.latencies[0].mean);
-    per_token.interval->first = std::min(per_token.interval->first, moved.latencies[1].mean);
-    per_token.interval->second = std::max(per_token.interval->second, moved.latencies[1].mean);
-    tokens.first = std::min(tokens.first, moved.output_tokens_per_second);
-    tokens.second = std::max(tokens.second, moved.output_tokens_per_second);
+  ServingPoint point = served.typical();
+  const ServingPoint faster = served.moved(-1), slower = served.moved(1);
+  for (std::size_t i = 0; i < 2; ++i) {
+    LatencyFigure& figure = point.latencies[i];
+    figure.interval = {served.end_of(point, faster, figure.name, &LatencyFigure::mean, -1),
+                       served.end_of(point, slower, figure.name, &LatencyFigure::mean, 1)};
   }
-  point.lower_output_tokens = tokens.first, point.upper_output_tokens = tokens.second;
+  std::tie(point.lower_output_tokens, point.upper_output_tokens) =
+      std::minmax({point.output_tokens_per_second, faster.output_tokens_per_second,
+                   slower.output_tokens_per_second});
   return point;
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "foretrace/answer/serving.h"
 #include "serve/calibration.h"
@@ -51,6 +52,44 @@ std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::str
 
 /// How near the deployment is to measured ones.
 MeasuredDeployment described(const Deployment& deployment);
+
+using Statistic = Nanoseconds LatencyFigure::*;
+
+/// A deployment and its requests. `way` is where in the 80 % interval of the price steps are: -1 at
+/// the lower end, 0 typical, 1 at the upper end. Ends of latencies come from such replays as well,
+/// because a queue makes more of an error than a step does.
+class ServedDeployment {
+ public:
+  /// Throws Error if the model does not fit or cannot be placed.
+  ServedDeployment(const Deployment& deployment, const ServeCalibration& calibration,
+                   std::string table = "");
+
+  std::int64_t gpus() const;
+  /// The load that it can serve in the long run, in requests a second.
+  double capacity() const;
+  /// Throws Error unless each request can run, as do the replays below.
+  void check() const;
+  /// Only typical() says what bounds it.
+  ServingPoint typical() const;
+  ServingPoint moved(double way) const;
+  /// The same requests, one at a time: no load and no number of replicas makes a latency shorter.
+  ServingPoint alone() const;
+  /// An end of the interval of a statistic; `moved` is moved(way).
+  Nanoseconds end_of(const ServingPoint& typical, const ServingPoint& moved,
+                     const std::string& latency, Statistic statistic, double way) const;
+
+ private:
+  std::unique_ptr<StepPrice> price(double way) const;
+  ServedLoad run(double way) const;
+
+  Deployment deployment_;  ///< With blocks.
+  std::string table_;
+  Fleet fleet_;
+  std::vector<Request> requests_;
+  Correction errors_;
+  std::string basis_;
+  bool is_covered_ = false;
+};
 
 /// Throws Error if the model does not fit, a request cannot run, or the load is above capacity.
 ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& calibration,

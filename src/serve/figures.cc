@@ -105,6 +105,7 @@ ServingPoint figures_of(const ServedLoad& load, std::int64_t gpus) {
   point.cache_mean = load.used_ns / busy, point.cache_peak = load.peak_used;
   point.waiting_mean = load.waiting_ns / busy, point.waiting_peak = load.peak_waiting;
   point.preemptions = load.preemptions, point.steps = load.steps;
+  point.running_peak = load.peak_running;
   for (std::size_t i = 0; i < kBounds; ++i)
     point.shares.emplace_back(kBoundNames[i], load.parts[i] / busy);
   std::ranges::stable_sort(point.shares, std::greater<>(), &std::pair<std::string, double>::second);

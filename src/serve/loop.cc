@@ -148,6 +148,8 @@ class Replay {
       if (replica.stretch.count > 0 || replica.engine.outstanding() == 0) continue;
       replica.engine.plan(replica.parts);
       if (replica.parts.empty()) continue;
+      run_.peak_running = std::max(run_.peak_running,
+                                   std::ssize(replica.engine.running) + replica.engine.finishing());
       for (const Part& part : replica.parts) {
         Nanoseconds& started = run_.records[static_cast<std::size_t>(part.sequence->id)].started;
         if (started < 0ns) started = now_;

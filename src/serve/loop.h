@@ -74,6 +74,7 @@ struct ServedLoad {
   double peak_used = 0;
   double waiting_ns = 0;  ///< Integral of waiting requests, while busy.
   std::int64_t peak_waiting = 0, steps = 0, preemptions = 0;
+  std::int64_t peak_running = 0;  ///< Of one engine, with requests that just ended.
   double tokens_computed = 0;
 };
 

@@ -247,6 +247,36 @@ TEST(Deployment, IsCorrectedByMeasuredOnesLikeIt) {
   EXPECT_EQ(ServeCalibration().of(described(llama8b())).per_token, 0);
 }
 
+TEST(Deployment, PromptsApartHaveACapacityOfTheirOwn) {
+  const auto capacity = [](std::int64_t replicas, std::int64_t prefill, std::int64_t output) {
+    Deployment deployment = llama8b();
+    deployment.load.input = 2000, deployment.load.output = output;
+    deployment.replicas = replicas, deployment.prefill_replicas = prefill;
+    return ServedDeployment(deployment, {}).capacity();
+  };
+  // Answers of one token are bound by prompts, long ones by decoding.
+  EXPECT_NEAR(capacity(1, 2, 1), 2 * capacity(1, 1, 1), 1e-6);
+  EXPECT_NEAR(capacity(1, 1, 4000), capacity(1, 8, 4000), 1e-6);
+  EXPECT_GT(capacity(1, 1, 200), capacity(1, 0, 200));
+  EXPECT_LT(capacity(1, 1, 200), capacity(2, 0, 200));
+}
+
+TEST(Deployment, NoLoadIsFasterThanOneRequestAtATime) {
+  Deployment deployment = llama8b();
+  deployment.load.requests = 100, deployment.load.rate = 4;
+  for (const std::int64_t replicas : {1, 3}) {
+    deployment.replicas = replicas;
+    const ServedDeployment served(deployment, {});
+    const ServingPoint alone = served.alone(), typical = served.typical(), slower = served.moved(1);
+    for (const char* name : {"ttft", "tpot", "end_to_end"}) {
+      EXPECT_LE(alone.latency(name)->p50, typical.latency(name)->p50) << name;
+      EXPECT_LE(alone.latency(name)->p99, typical.latency(name)->p99) << name;
+      EXPECT_LE(typical.latency(name)->p99, slower.latency(name)->p99) << name;
+    }
+    EXPECT_GE(typical.running_peak, 1);
+  }
+}
+
 TEST(Deployment, RefusesWhatCannotBe) {
   Deployment deployment = llama8b();
   deployment.load.rate = 1000;

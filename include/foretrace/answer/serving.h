@@ -40,6 +40,7 @@ struct ServingPoint {
   double cache_mean = 0, cache_peak = 0;  ///< Shares of the blocks.
   double waiting_mean = 0;
   std::int64_t waiting_peak = 0, preemptions = 0, steps = 0;
+  std::int64_t running_peak = 0;                         ///< Of one engine.
   std::vector<std::pair<std::string, double>> shares{};  ///< Of the time of steps, largest first.
   std::string bound{};                                   ///< One sentence: what limits it.
   bool is_covered = false;

@@ -13,6 +13,10 @@ namespace foretrace {
 
 struct ServeQuestion final : Described {
   void describe(Fields& fields) override;
+  /// Parts of it, for questions about the same.
+  void describe_served(Fields& fields);
+  void describe_measured(Fields& fields);
+  void describe_memory(Fields& fields);
 
   std::string model;            ///< For find_workload(); a transformer.
   std::string machine;          ///< For find_cluster().

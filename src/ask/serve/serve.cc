@@ -10,13 +10,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ask/serve/asked.h"
 #include "base/fields/assignments.h"
 #include "base/fields/settings.h"
 #include "base/statistics.h"
 #include "base/threads.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
-#include "serve/deployment.h"
 
 namespace foretrace {
 namespace {
@@ -32,11 +32,7 @@ struct Variant {
 };
 
 serve::EngineSettings engine_of(const std::string& text, const std::string& changed) {
-  serve::EngineSettings settings;
-  const std::size_t colon = text.find(':');
-  settings.scheduler = text.substr(0, colon);
-  if (colon != std::string::npos)
-    within(settings.scheduler, [&] { read_assigned(text.substr(colon + 1), settings); });
+  serve::EngineSettings settings = engine_settings_of(text);
   if (!changed.empty()) within("vary", [&] { read_assigned(changed, settings); });
   return serve::with_defaults(settings);
 }
@@ -130,8 +126,23 @@ std::vector<ServedRow> served_rows(const std::string& path,
   return rows;
 }
 
-serve::ServeCalibration calibration_of(const std::string& path,
-                                       std::vector<std::string>& assumptions) {
+}  // namespace
+
+serve::EngineSettings engine_settings_of(const std::string& text) {
+  serve::EngineSettings settings;
+  const std::size_t colon = text.find(':');
+  settings.scheduler = text.substr(0, colon);
+  if (colon != std::string::npos)
+    within(settings.scheduler, [&] { read_assigned(text.substr(colon + 1), settings); });
+  return settings;
+}
+
+serve::Deployment deployment_of(const ServeQuestion& question) {
+  return deployment_of_question(question, {});
+}
+
+serve::ServeCalibration serve_calibration_of(const std::string& path,
+                                             std::vector<std::string>& assumptions) {
   if (path.empty()) return {};
   std::vector<serve::ServeCalibration::Row> rows;
   for (const ServedRow& row : served_rows(path, {}, assumptions)) {
@@ -142,6 +153,8 @@ serve::ServeCalibration calibration_of(const std::string& path,
   assumptions.push_back(fmt::format("corrected by {} of {}", counted(rows.size(), "row"), path));
   return serve::ServeCalibration(std::move(rows));
 }
+
+namespace {
 
 /// Errors of rows without flags, for all and for each machine.
 std::vector<ServingError> serving_errors(const std::vector<ServedRow>& rows) {
@@ -178,6 +191,8 @@ std::vector<ServingError> serving_errors(const std::vector<ServedRow>& rows) {
   return errors;
 }
 
+}  // namespace
+
 std::string placement_text(const ServeQuestion& question) {
   std::string text = fmt::format("tensor {}", question.tensor);
   if (question.data > 1) text += fmt::format(", data {}", question.data);
@@ -199,8 +214,8 @@ std::string load_text(const serve::Load& load) {
   return fmt::format("{} at a time, {}", counted(load.concurrency, "request"), lengths);
 }
 
-void add_assumptions(const ServeQuestion& question, const Deployment& deployment,
-                     std::vector<std::string>& assumptions) {
+void add_serve_assumptions(const ServeQuestion& question, const Deployment& deployment,
+                           std::vector<std::string>& assumptions) {
   if (question.table.empty())
     assumptions.push_back(
         "the price of a step is that of single operations with constants fitted to measured "
@@ -215,9 +230,7 @@ void add_assumptions(const ServeQuestion& question, const Deployment& deployment
     assumptions.push_back("ranks of data parallel attention step alone, not together");
 }
 
-}  // namespace
-
-void ServeQuestion::describe(Fields& fields) {
+void ServeQuestion::describe_served(Fields& fields) {
   fields.as({.value = "MODEL", .is_positional = true})
       .name_or_path("model", model,
                     "The model: a transformer from `foretrace list models`, or a file");
@@ -233,10 +246,23 @@ void ServeQuestion::describe(Fields& fields) {
             "file=requests.csv, with input=1024,output=1024,range=0.8,requests=640");
   fields.choice("weights", weights, {"bf16", "fp8", "fp8_block", "fp4", "int4"},
                 "Precision of weights");
-  fields.choice("cache", cache, {"auto", "bf16", "fp8", "fp4"}, "Precision of keys and values");
-  describe_layout(fields);
+}
+
+void ServeQuestion::describe_measured(Fields& fields) {
   fields.path("table", table, "Measured steps, a CSV with kind, batch, context and time_us");
   fields.path("calibrate", calibrate, "Correct by measured deployments, a CSV (docs/serving.md)");
+}
+
+void ServeQuestion::describe_memory(Fields& fields) {
+  fields.number("gpu_memory_utilization", utilization,
+                "Share of memory for the engine; by default its own rule", 0.05, 1);
+}
+
+void ServeQuestion::describe(Fields& fields) {
+  describe_served(fields);
+  fields.choice("cache", cache, {"auto", "bf16", "fp8", "fp4"}, "Precision of keys and values");
+  describe_layout(fields);
+  describe_measured(fields);
   fields.path("against", against, "Compare predictions with measured deployments, a CSV");
   fields.as({.value = "TIMES"})
       .text("goodput", goodput,
@@ -253,14 +279,13 @@ void ServeQuestion::describe_layout(Fields& fields) {
   fields.integer("prefill_replicas", prefill_replicas,
                  "More copies, which only compute prompts and send their cache on", 0, 1024);
   fields.choice("router", router, {"least_busy", "round_robin"}, "Where requests go");
-  fields.number("gpu_memory_utilization", utilization,
-                "Share of memory for the engine; by default its own rule", 0.05, 1);
+  describe_memory(fields);
 }
 
 ServingReport serve_model(const ServeQuestion& question) {
   ServingReport report;
-  const serve::ServeCalibration calibration =
-      within("--calibrate", [&] { return calibration_of(question.calibrate, report.assumptions); });
+  const serve::ServeCalibration calibration = within(
+      "--calibrate", [&] { return serve_calibration_of(question.calibrate, report.assumptions); });
   if (!question.against.empty()) {
     const auto rows = served_rows(question.against, calibration, report.assumptions);
     for (const ServedRow& row : rows)
@@ -299,7 +324,7 @@ ServingReport serve_model(const ServeQuestion& question) {
   report.weights = {std::llround(memory.weights)}, report.cache = {std::llround(memory.cache)};
   const std::int64_t blocks = first.engine.blocks > 0 ? first.engine.blocks : memory.blocks;
   report.cache_tokens = blocks * first.engine.block;
-  add_assumptions(question, first, report.assumptions);
+  add_serve_assumptions(question, first, report.assumptions);
   return report;
 }
 
