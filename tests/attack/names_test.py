@@ -53,6 +53,7 @@ TEXT_JSON = ("text", "json")
 ALL_FOUR = ("text", "json", "markdown", "csv")
 FAILS = ("--max", "step_time:1%", "--max", "syncs:+0")
 
+SERVED = ("llama3-8b", "--machine", "dgx-h100", "--gpus", "1", "--load", "rate=1,requests=8", "--slo", "ttft_p99=9s")
 ANSWERS = [
     *forms("info", "{a}", names=TEXT_JSON), Case("info", "{ranks}"), Case("info", "{snapshot}"), Case("info", "{archive}"),
     Case("info", "{a}", "-o", "{out}.txt", files={"{out}.txt": "text"}),
@@ -99,6 +100,7 @@ ANSWERS = [
     Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--strategy", "dapple", "--html", "{out}.plan.page.html",
          files={"{out}.plan.page.html": "page"}),
     *forms("plan", "{a}", "--machine", "dgx-h100", "--gpus", "1", "--gradient-bytes", "8MB", "--quiet", names=("text", "json", "csv", "markdown")),
+    *forms("plan", "serve", *SERVED, names=("text", "json", "csv")),
     *forms("plan", "size", "{a}", "--gpus", "4", "--layers", "{layers}", "--memory", "8MB", names=TEXT_JSON),
     *forms("plan", "system", "{system}", names=TEXT_JSON),
     *forms("plan", "show", "chimera", names=("text", "json")), *forms("plan", "show", "zb_v", names=("csv",)),
@@ -143,6 +145,7 @@ MISTAKES = [
     Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--strategy", named(3)),
     Case("plan", "allocate", "{jobs}", "--nodes", "8", "--objective", named(3)), Case("plan", "size", "--layers", "{broken}", "--memory", "1GB"),
     Case("plan", "size", "--compute", named(3)), Case("plan", "system", "{broken}"), Case("plan", "system", "{system}", "--set", named(3)),
+    Case("plan", "serve", *SERVED, "--slo", named(3)), Case("plan", "serve", *SERVED, "--engine", named(3)), Case("plan", "serve", *SERVED, "--prices", "{broken}"),
     Case("plan", "show", named(3)), Case("plan", "show", "1f1b:" + named(3)), Case("plan", "show", "--file", "{broken}"),
     Case("scale", "{a}", "--scheme", named(3)), Case("scale", "--step-time", named(3)), Case("scale", "{a}", "--gpus", named(2)),
     Case("generate", named(3), "--machine", "dgx-a100"), Case("generate", "gpt3-175b", "--machine", "dgx-a100", "--layout", named(3)),
@@ -218,7 +221,7 @@ class Names(unittest.TestCase):
     def faults_of(self, case):
         """The number of faults of each kind in the answer to one call."""
         arguments = [self.filled(argument) for argument in case.arguments]
-        cached = ["--no-cache"] if arguments[0] in CACHING and arguments[1:2] not in (["replay"], ["merge"], ["allocate"], ["show"], ["system"]) else []
+        cached = ["--no-cache"] if arguments[0] in CACHING and arguments[1:2] not in (["replay"], ["merge"], ["allocate"], ["show"], ["serve"], ["system"]) else []
         cut = arguments.index("--") if "--" in arguments else len(arguments)
         messages = "".join(self.filled(json.dumps(message)) + "\n" for message in case.messages).encode(errors="surrogateescape")
         done = run(*arguments[:cut], *cached, *arguments[cut:], input=messages, env={name: self.filled(value) for name, value in case.env.items()})

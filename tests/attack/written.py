@@ -107,6 +107,7 @@ INPUTS = {
     "plan": {"MODEL": "trace.json", "--machine": "machine.json", "--prices": "other.json", "--power": "base.json", "--config": "config.yaml", "--measured": "after.json", "--calibrate": "named.json"},
     "plan allocate": {"JOBS": "trace.json", "--events": "other.json", "--sacct": "after.json", "--swf": "named.json"},
     "plan merge": {"FILES": PLANS[0], "FILES*": PLANS[1]},
+    "plan serve": {"MODEL": "trace.json", "--machine": "machine.json", "--table": "other.json", "--calibrate": "named.json", "--prices": "after.json"},
     "plan show": {"--file": "schedule.csv"},
     "plan size": {**ANY, "--layers": "layers.json"},
     "plan system": {"FILE": "system.json"},
@@ -149,7 +150,7 @@ class Writer:
         return f"{self.command} {self.output} {self.name}"
 
     def line(self, path):
-        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan merge", "plan show", "plan system", "serve", "sweep merge") else []
+        caches = ["--no-cache"] if self.command not in ("collective", "generate", "memory replay", "plan allocate", "plan merge", "plan serve", "plan show", "plan system", "serve", "sweep merge") else []
         return [str(path) if part == OUT else part for part in self.arguments] + caches
 
 
@@ -176,6 +177,9 @@ def writers():
     yield Writer("plan", "--html", "x.html", *PLANNED, "--html", OUT)
     yield Writer("plan size", "--output", "x.txt", "--compute", "1s", "--gpus", "4", "-o", OUT)
     yield Writer("plan system", "--output", "x.txt", "system.json", "-o", OUT)
+    served = ("llama3-8b", "--machine", "dgx-h100", "--gpus", "1", "--load", "rate=1,requests=8", "--slo", "ttft_p99=9s")
+    yield Writer("plan serve", "--output", "x.txt", *served, "-o", OUT)
+    yield Writer("plan serve", "--html", "x.html", *served, "--html", OUT)
     yield Writer("plan show", "--output", "x.txt", "1f1b", "-o", OUT)
     yield Writer("plan show", "--html", "x.html", "1f1b", "--html", OUT)
     yield from (Writer("convert", "OUT", f"x.{ending}", trace, OUT) for ending in (*FORMATS, "graph"))

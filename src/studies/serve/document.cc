@@ -1,0 +1,193 @@
+// A plan of how to serve a model, as text, JSON and CSV.
+
+#include "document/document.h"
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/shown.h"
+#include "base/wording.h"
+#include "document/words/csv_text.h"
+#include "foretrace/version.h"
+#include "report/words/json_parts.h"
+#include "studies/serve/serve_plan.h"
+
+namespace foretrace {
+namespace {
+
+const char* word_of(SloVerdict verdict) {
+  switch (verdict) {
+    case SloVerdict::meets:
+      return "meets";
+    case SloVerdict::typically:
+      return "typically";
+    case SloVerdict::misses:
+      return "misses";
+  }
+  return "";
+}
+
+std::string slo_sentence(const ServePlanRow& row) {
+  std::string text;
+  for (const SloFigure& figure : row.figures)
+    text += fmt::format("{} {}, {} to {}, of {}; ", figure.name, to_text(figure.typical),
+                        to_text(figure.interval.first), to_text(figure.interval.second),
+                        to_text(figure.limit));
+  if (row.verdict == SloVerdict::meets) return text + "meets it also at the upper ends";
+  return text + "meets it only with typical times, not at the upper ends";
+}
+
+std::string speed(double per_second) { return to_fixed(per_second, per_second < 10 ? 2 : 0); }
+
+Table ranked_table(const ServePlanReport& report) {
+  Table table{.heading = {"GPUs"}, .rows = {}, .left = {}};
+  for (const SloFigure& figure : report.ranked.front().figures)
+    table.heading.push_back(figure.name), table.heading.emplace_back("up to");
+  for (const char* name : {"SLO", "tokens/s a GPU", "cache"}) table.heading.emplace_back(name);
+  if (!report.currency.empty()) table.heading.push_back(report.currency + " a million");
+  table.heading.emplace_back("configuration");
+  table.left = {table.heading.size() - 1};
+  for (const ServePlanRow& row : report.ranked) {
+    std::vector<std::string> cells = {grouped(row.gpus)};
+    for (const SloFigure& figure : row.figures)
+      cells.push_back(to_text(figure.typical)), cells.push_back(to_text(figure.interval.second));
+    cells.emplace_back(word_of(row.verdict));
+    cells.push_back(speed(row.point.output_tokens_per_second));
+    cells.push_back(to_share(row.point.cache_mean, 0));
+    if (!report.currency.empty()) cells.push_back(to_fixed(row.price.value_or(0), 2));
+    cells.push_back(row.configuration + (row.is_same ? " (same)" : ""));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+std::string fewer_line(const ServePlanRow& row) {
+  const SloFigure& worst = *std::ranges::max_element(row.figures, {}, [](const SloFigure& figure) {
+    return static_cast<double>(figure.typical.count()) / static_cast<double>(figure.limit.count());
+  });
+  return fmt::format("{}: {} is {} ({})", counted(row.gpus, "GPU"), worst.name,
+                     to_text(worst.typical), row.configuration);
+}
+
+nlohmann::json row_json(const ServePlanRow& row) {
+  nlohmann::json figures = nlohmann::json::object();
+  for (const SloFigure& figure : row.figures) {
+    nlohmann::json& json = figures[figure.name];
+    json = {{"limit_ns", figure.limit.count()}, {"typical_ns", figure.typical.count()}};
+    if (figure.interval.second > 0ns)
+      json.update({{"lower_ns", figure.interval.first.count()},
+                   {"upper_ns", figure.interval.second.count()}});
+  }
+  const ServeQuestion& asked = row.asked;
+  return {{"gpus", row.gpus},
+          {"tensor", asked.tensor},
+          {"data", asked.data},
+          {"expert", asked.expert},
+          {"replicas", asked.replicas},
+          {"prefill_replicas", asked.prefill_replicas},
+          {"cache", asked.cache},
+          {"max_num_seqs", row.max_sequences},
+          {"max_num_batched_tokens", row.max_tokens},
+          {"slo", word_of(row.verdict)},
+          {"figures", figures},
+          {"requests_per_second", row.point.requests_per_second},
+          {"output_tokens_per_second_per_gpu", row.point.output_tokens_per_second},
+          {"lower_output_tokens_per_second_per_gpu", row.point.lower_output_tokens},
+          {"upper_output_tokens_per_second_per_gpu", row.point.upper_output_tokens},
+          {"cache_mean", row.point.cache_mean},
+          {"cache_peak", row.point.cache_peak},
+          {"price_of_a_million_output_tokens", number_json(row.price)},
+          {"bound", row.point.bound},
+          {"covered", row.point.is_covered},
+          {"basis", row.point.basis},
+          {"same_as_first", row.is_same}};
+}
+
+nlohmann::json rows_json(const std::vector<ServePlanRow>& rows) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const ServePlanRow& row : rows) all.push_back(row_json(row));
+  return all;
+}
+
+}  // namespace
+
+void write_csv(const ServePlanReport& report, std::ostream& out) {
+  out << "gpus,tensor,data,expert,replicas,prefill_replicas,cache,max_num_seqs,"
+         "max_num_batched_tokens,slo";
+  for (const SloFigure& figure : report.ranked.front().figures)
+    for (const char* end : {"", "_lower", "_upper"}) out << ',' << figure.name << end << "_ns";
+  out << ",output_tokens_per_second_per_gpu,cache_mean,price_of_a_million_output_tokens,covered\n";
+  for (const ServePlanRow& row : report.ranked) {
+    const ServeQuestion& asked = row.asked;
+    for (const std::int64_t number :
+         {row.gpus, asked.tensor, asked.data, asked.expert, asked.replicas, asked.prefill_replicas})
+      out << number << ',';
+    out << asked.cache << ',' << row.max_sequences << ',' << row.max_tokens << ','
+        << word_of(row.verdict);
+    for (const SloFigure& figure : row.figures)
+      out << ',' << figure.typical.count() << ',' << figure.interval.first.count() << ','
+          << figure.interval.second.count();
+    out << ',' << to_text(row.point.output_tokens_per_second) << ','
+        << to_text(row.point.cache_mean) << ',' << (row.price ? to_text(*row.price) : "") << ','
+        << (row.point.is_covered ? "true" : "false") << '\n';
+  }
+}
+
+nlohmann::json to_json(const ServePlanReport& report) {
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const auto& [why, what, count] : report.left_out)
+    left_out.push_back({{"why", why}, {"what", what}, {"count", count}});
+  return {{"schema", "foretrace.serving_plan/1"},
+          {"tool", {{"version", kVersion}}},
+          {"model", report.model},
+          {"machine", report.machine},
+          {"engine", report.engine},
+          {"weights", report.weights},
+          {"load", report.load},
+          {"slo", report.slo},
+          {"currency", report.currency},
+          {"placements", report.placements},
+          {"replayed", report.replayed},
+          {"left_out", left_out},
+          {"ranked", rows_json(report.ranked)},
+          {"fewer_gpus", rows_json(report.fewer)},
+          {"command", report.command},
+          {"launch", report.launch},
+          {"not_written", report.not_written},
+          {"assumptions", report.assumptions}};
+}
+
+Document document_of(const ServePlanReport& report) {
+  Document document("Plan of serving");
+  const ServePlanRow& first = report.ranked.front();
+  document.say(fmt::format("{} ({}) on {} with {}: {}", report.model, report.weights,
+                           report.machine, report.engine, report.load));
+  document.verdict("Cheapest",
+                   fmt::format("{}: {}", counted(first.gpus, "GPU"), first.configuration));
+  document.say("SLO", slo_sentence(first));
+  if (first.price)
+    document.say("Price", fmt::format("{} {} a million output tokens", to_fixed(*first.price, 2),
+                                      report.currency));
+  document.section("Figures", Document::Heading::not_in_text);
+  document.say("Bound by", first.point.bound);
+  document.say(first.point.is_covered ? "Covered" : "Extrapolated", first.point.basis);
+  document.say(
+      "Searched",
+      fmt::format("{} of a copy on up to {}; {} replayed", counted(report.placements, "placement"),
+                  counted(report.most_gpus, "GPU"), counted(report.replayed, "configuration")));
+  document.section("Configurations", Document::Heading::not_in_text).table(ranked_table(report));
+  if (std::ranges::any_of(report.ranked, &ServePlanRow::is_same))
+    document.section("").say("(same): differs from the first by less than the intervals of both");
+  std::vector<std::string> fewer, left_out;
+  for (const ServePlanRow& row : report.fewer) fewer.push_back(fewer_line(row));
+  for (const auto& [why, what, count] : report.left_out)
+    left_out.push_back(fmt::format("{}: {}", counted(count, what), why));
+  document.list("fewer GPUs miss the SLO:", fewer).list("left out:", left_out);
+  document.list("how to run the cheapest:", {report.launch, report.command});
+  document.list("not written:", report.not_written);
+  return document.list("assumed:", report.assumptions);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,92 @@
+#pragma once
+
+// What `foretrace plan serve` searches: a load, an SLO, and configurations for them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "foretrace/fields.h"
+#include "serve/deployment.h"
+#include "studies/serve/serve_plan.h"
+
+namespace foretrace {
+
+struct SloPart {
+  std::string name, latency;  ///< "ttft_p99", "ttft"
+  serve::Statistic statistic;
+  Nanoseconds limit{0};
+};
+
+/// How one copy of the model is placed.
+struct ServedCopy {
+  serve::Placement placement{};
+  std::string cache{};
+  serve::Precision precision{};
+  std::vector<std::int64_t> tokens{};  ///< Limits of a step that fit, the engine's own first.
+  double whole_ns = 0;                 ///< Mean time of a request that is alone.
+  double capacity = 0;                 ///< Requests a second, at most.
+  bool is_too_slow = false;            ///< It misses the SLO with one request at a time.
+
+  std::int64_t devices() const { return placement.tensor * placement.data; }
+};
+
+struct ServeCandidate {
+  const ServedCopy* copy = nullptr;
+  std::int64_t replicas = 1, prefill = 0, tokens = 0;
+  std::int64_t sequences = 0;  ///< 0: as many as the engine has by default, or is given.
+
+  std::int64_t gpus() const { return (replicas + prefill) * copy->devices(); }
+};
+
+class ServeSpace {
+ public:
+  /// Throws Error on a question that cannot be read.
+  explicit ServeSpace(const ServePlanQuestion& question);
+
+  const ServePlanQuestion& question;
+  serve::Deployment base;       ///< With the engine's own limits.
+  serve::EngineSettings given;  ///< As written: what is 0 may be searched.
+  std::vector<SloPart> slo;
+  std::vector<std::int64_t> gpus;
+  std::vector<std::string> caches;  ///< In the order of preference.
+  bool is_open = false;             ///< Requests come at times of their own.
+  std::size_t requests = 0;
+  std::vector<std::string> assumptions;
+
+  /// All copies of which the last count of GPUs has room: within a host, or of whole hosts.
+  std::vector<ServedCopy> copies() const;
+  /// Sets `copy.tokens` and `copy.capacity`. Returns why nothing fits, or nothing.
+  std::string fit(ServedCopy& copy) const;
+  serve::ServedDeployment served_by(const ServeCandidate& candidate) const;
+  /// The share of its limit that the latency takes, and the largest of all parts.
+  double share_of(const ServingPoint& point, const SloPart& part) const;
+  double share_of(const ServingPoint& point) const;
+
+  /// In GPU seconds for an output token. An open load yields what comes in: the end of a replay
+  /// only blurs it.
+  double cost_of(const ServingPoint& point) const;
+  /// No load costs less on so many GPUs: a closed one of C requests yields at most C answers in the
+  /// time of a request that is alone.
+  double least_cost(const ServedCopy& copy, std::int64_t gpus) const;
+
+  std::string words_of(const ServeCandidate& candidate) const;
+  /// Without intervals.
+  ServePlanRow row_of(const ServeCandidate& candidate, const ServingPoint& typical) const;
+
+ private:
+  void read_load();
+  ServeQuestion asked_of(const ServeCandidate& candidate) const;
+  std::int64_t sequences_of(const ServeCandidate& candidate) const;
+
+  serve::ServeCalibration calibration_;
+  double offered_ = 0;      ///< Output tokens a second of an open load.
+  double at_a_time_ = 1;    ///< Requests of any other load.
+  double mean_output_ = 1;  ///< Tokens of an answer.
+  double per_hour_ = 0;     ///< Price of a GPU.
+};
+
+/// The question that `serve` answers, as a command.
+std::string command_of(const ServeQuestion& asked);
+
+}  // namespace foretrace
