@@ -264,7 +264,12 @@ TEST(PlanServe, EveryFormHasTheRankedConfigurations) {
   const nlohmann::json json = to_json(report);
   EXPECT_EQ(json["ranked"][0]["slo"], "meets");
   EXPECT_EQ(json["ranked"][0]["figures"]["ttft_p99"]["limit_ns"], 1'000'000'000);
-  EXPECT_EQ(json["fewer_gpus"].size(), report.fewer.size());
+  // The others are not ranked, but the best with each smaller number of GPUs is there.
+  ASSERT_EQ(json["fewer_gpus"].size(), 3U);
+  EXPECT_EQ(json["fewer_gpus"][0]["gpus"], 3);
+  EXPECT_EQ(json["fewer_gpus"][0]["slo"], "typically");
+  EXPECT_EQ(json["fewer_gpus"][2]["gpus"], 1);
+  EXPECT_EQ(json["fewer_gpus"][2]["slo"], "misses");
   std::ostringstream csv;
   write_csv(report, csv);
   const std::string rows = csv.str();

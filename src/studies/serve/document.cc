@@ -67,8 +67,8 @@ std::string fewer_line(const ServePlanRow& row) {
   const SloFigure& worst = *std::ranges::max_element(row.figures, {}, [](const SloFigure& figure) {
     return static_cast<double>(figure.typical.count()) / static_cast<double>(figure.limit.count());
   });
-  return fmt::format("{}: {} is {} ({})", counted(row.gpus, "GPU"), worst.name,
-                     to_text(worst.typical), row.configuration);
+  return fmt::format("{}: {}, {} is {} of {} ({})", counted(row.gpus, "GPU"), word_of(row.verdict),
+                     worst.name, to_text(worst.typical), to_text(worst.limit), row.configuration);
 }
 
 nlohmann::json row_json(const ServePlanRow& row) {
@@ -184,7 +184,7 @@ Document document_of(const ServePlanReport& report) {
   for (const ServePlanRow& row : report.fewer) fewer.push_back(fewer_line(row));
   for (const auto& [why, what, count] : report.left_out)
     left_out.push_back(fmt::format("{}: {}", counted(count, what), why));
-  document.list("fewer GPUs miss the SLO:", fewer).list("left out:", left_out);
+  document.list("with fewer GPUs:", fewer).list("left out:", left_out);
   document.list("how to run the cheapest:", {report.launch, report.command});
   document.list("not written:", report.not_written);
   return document.list("assumed:", report.assumptions);

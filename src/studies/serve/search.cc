@@ -265,11 +265,11 @@ class Search {
 
   void add_best(const Outcome& best) {
     note_nearest(best);
-    if (best.verdict == SloVerdict::misses) {
-      const auto [other, is_new] = fewer_.try_emplace(best.candidate.gpus(), best);
-      if (!is_new && best.share < other->second.share) other->second = best;
-      return;
-    }
+    const auto [other, is_new] = by_count_.try_emplace(best.candidate.gpus(), best);
+    if (!is_new &&
+        std::tie(best.verdict, best.share) < std::tie(other->second.verdict, other->second.share))
+      other->second = best;
+    if (best.verdict == SloVerdict::misses) return;
     found_.push_back(best);
     if (best.verdict == SloVerdict::meets && (best_cost_ == 0 || best.cost < best_cost_))
       best_cost_ = best.cost;
@@ -336,15 +336,17 @@ class Search {
     report_.ranked.resize(top);
     on_all_cores(top, [&](std::size_t i) { report_.ranked[i] = ranked_row(found_[i]); });
     put_plainest_first(report_.ranked);
-    add_fewer(report_.ranked.front().gpus);
+    add_fewer();
     describe(report_.ranked.front().asked);
   }
 
-  void add_fewer(std::int64_t gpus) {
-    for (const Outcome& outcome : found_) fewer_.erase(outcome.candidate.gpus());
-    for (auto one = fewer_.rbegin(); one != fewer_.rend(); ++one) {
-      if (one->first < gpus && report_.fewer.size() < kMaxFewer)
-        report_.fewer.push_back(space_.row_of(one->second.candidate, one->second.typical));
+  /// The best with each of the next smaller numbers of GPUs that are not ranked.
+  void add_fewer() {
+    for (const ServePlanRow& row : report_.ranked) by_count_.erase(row.gpus);
+    for (auto one = by_count_.rbegin(); one != by_count_.rend(); ++one) {
+      if (one->first >= report_.ranked.front().gpus || report_.fewer.size() == kMaxFewer) continue;
+      report_.fewer.push_back(space_.row_of(one->second.candidate, one->second.typical));
+      report_.fewer.back().verdict = one->second.verdict;
     }
   }
 
@@ -366,7 +368,7 @@ class Search {
   std::size_t most_replayed_;
   std::deque<ServedCopy> copies_;  ///< Those that fit.
   std::vector<Outcome> found_;
-  std::map<std::int64_t, Outcome> fewer_;  ///< By GPUs: the nearest of those that miss.
+  std::map<std::int64_t, Outcome> by_count_;  ///< The best, by GPUs.
   std::optional<Outcome> nearest_;
   double best_cost_ = 0;  ///< Of what meets the SLO; 0: nothing does so far.
 };

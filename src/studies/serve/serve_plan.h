@@ -63,10 +63,10 @@ struct ServePlanReport {
     std::size_t count;
   };
   std::vector<LeftOut> left_out{};
-  std::vector<ServePlanRow> ranked{};  ///< Cheapest first.
-  std::vector<ServePlanRow> fewer{};   ///< The nearest with each smaller number of GPUs, all miss.
-  std::string command{};               ///< Asks `serve` about the first.
-  std::string launch{};                ///< Starts the engine with it.
+  std::vector<ServePlanRow> ranked{};      ///< Cheapest first.
+  std::vector<ServePlanRow> fewer{};       ///< The best with numbers of GPUs below all of those.
+  std::string command{};                   ///< Asks `serve` about the first.
+  std::string launch{};                    ///< Starts the engine with it.
   std::vector<std::string> not_written{};  ///< Settings that `launch` does not have, and why.
   std::vector<std::string> assumptions{};
 };
