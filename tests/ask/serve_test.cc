@@ -4,7 +4,10 @@
 
 #include <fstream>
 #include <set>
+#include <sstream>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -36,6 +39,32 @@ TEST(ServeModel, PointsAreThoseOfQuestionsOfTheirOwn) {
   EXPECT_EQ(report.points[1].latency("ttft")->mean, alone.points[0].latency("ttft")->mean);
   EXPECT_EQ(report.points[1].steps, alone.points[0].steps);
   EXPECT_LT(report.points[0].output_tokens_per_second, report.points[2].output_tokens_per_second);
+}
+
+TEST(ServeModel, APageDrawsLatencyOverThroughput) {
+  ServeQuestion question = llama_question();
+  question.vary = "concurrency=1,8,32";
+  const ServingReport report = serve_model(question);
+  std::ostringstream page;
+  write_html(document_of(report), page);
+  const std::string html = page.str();
+  const auto line = [&](const std::string& name) {
+    const std::size_t end = html.find("\"><title>" + name + "</title></polyline>");
+    const std::size_t begin = html.rfind("points=\"", end) + std::string("points=\"").size();
+    return end == std::string::npos ? "" : html.substr(begin, end - begin);
+  };
+  // More requests at a time: more tokens, and each of them later. The first is at the left.
+  for (const char* name : {"TTFT", "TTFT p99", "TPOT", "TPOT p99"}) {
+    std::istringstream points(line(name));
+    double x = 0, y = 0, before = 0;
+    char comma = 0;
+    int count = 0;
+    for (; points >> x >> comma >> y; ++count) {
+      EXPECT_GT(x, before) << name;
+      before = x;
+    }
+    EXPECT_EQ(count, 3) << name;
+  }
 }
 
 TEST(ServeModel, EnginesDiffer) {

@@ -2,6 +2,7 @@
 
 #include "foretrace/answer/serving.h"
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -9,6 +10,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
+#include "document/page/line_plot.h"
 #include "document/words/csv_text.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
@@ -54,6 +56,28 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
   document.say(point.is_covered ? "Covered" : "Extrapolated", point.basis);
 }
 
+/// Latencies over throughput, in order of throughput.
+std::string latency_plot(const ServingReport& report) {
+  std::vector<PlotLine> lines = {{.name = "TTFT"},
+                                 {.name = "TTFT p99", .is_dashed = true},
+                                 {.name = "TPOT", .colour = 1},
+                                 {.name = "TPOT p99", .colour = 1, .is_dashed = true}};
+  for (const ServingPoint& point : report.points) {
+    if (!point.refused.empty()) continue;
+    const LatencyFigure& first = *point.latency("ttft");
+    const LatencyFigure& per_token = *point.latency("tpot");
+    const Nanoseconds times[] = {first.mean, first.p99, per_token.mean, per_token.p99};
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      lines[i].points.emplace_back(point.output_tokens_per_second,
+                                   static_cast<double>(times[i].count()));
+  }
+  for (PlotLine& line : lines) std::ranges::sort(line.points);
+  return line_plot(lines, {.x_step = 2,
+                           .x_label = speed,
+                           .y_label = [](double ns) { return to_text(from_nanoseconds(ns)); },
+                           .described = "Latency over output tokens a second a GPU"});
+}
+
 void describe_points(const ServingReport& report, Document& document) {
   Table table{.heading = {"", "TTFT", "p99", "TPOT", "p99", "requests/s", "tokens/s a GPU", "from",
                           "to", "cache", "waiting"},
@@ -81,6 +105,11 @@ void describe_points(const ServingReport& report, Document& document) {
                      (point.is_covered ? " (covered)" : " (extrapolated)"));
   }
   document.section("Points", Document::Heading::not_in_text).table(table);
+  document.section("Latency over throughput", Document::Heading::not_in_text).draw({[&] {
+    return Picture::Made{latency_plot(report) +
+                         "<p>TTFT (blue) and TPOT (orange) over output tokens a second a GPU. "
+                         "Dashed lines are the 99th percentiles.</p>\n"};
+  }});
   document.list("bound by:", bounds).list("refused:", refused);
 }
 
