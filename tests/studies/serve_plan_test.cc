@@ -181,16 +181,24 @@ TEST(PlanServe, PriceIsThatOfTheGpusForTheOfferedTokens) {
   EXPECT_EQ(report.currency, "EUR");
 }
 
-TEST(PlanServe, AWiderCacheIsPreferredWhereItIsAsGood) {
+TEST(PlanServe, ANarrowerCacheIsTakenOnlyWhereItHelps) {
   ServePlanQuestion question = llama8b_plan();
-  question.served.load = "concurrency=4,requests=40,input=500,output=100";
-  question.served.cache = "any";
-  const ServePlanReport report = plan_serve(question);
-  EXPECT_EQ(report.ranked.front().asked.cache, "bf16");
-  EXPECT_EQ(report.ranked.front().gpus, 1);
-  EXPECT_EQ(report.ranked[1].asked.cache, "fp8");
-  EXPECT_TRUE(report.ranked[1].is_same);
-  EXPECT_LT(report.ranked[0].point.lower_output_tokens, report.ranked[1].point.upper_output_tokens);
+  question.served.load = "concurrency=32,requests=80,input=4000,output=200";
+  question.served.engine = "vllm:max_num_seqs=256,max_num_batched_tokens=8192";
+  question.gpus = {1}, question.slo = "tpot_p99=1s";
+  const auto end_with = [&](const char* cache) {
+    question.served.cache = cache;
+    return plan_serve(question).ranked.front().figures.front().interval.second;
+  };
+  const Nanoseconds half = end_with("bf16"), fp8 = end_with("fp8");
+  ASSERT_LT(fp8, half);
+  const auto cache_within = [&](Nanoseconds limit) {
+    question.served.cache = "any", question.slo = "tpot_p99=" + in_seconds(limit);
+    return plan_serve(question).ranked.front().asked.cache;
+  };
+  EXPECT_EQ(cache_within(half), "bf16");
+  EXPECT_EQ(cache_within(half - 1ns), "fp8");
+  EXPECT_EQ(cache_within(fp8), "fp8");
 }
 
 TEST(PlanServe, FindsExpertsOverSeveralHosts) {

@@ -14,7 +14,7 @@ class PlanServe final : public Question {
     ServeQuestion& served = question_.served;
     served.describe_served(fields);
     fields.choice("cache", served.cache, {"any", "bf16", "fp8", "fp4"},
-                  "Precision of keys and values; any: bf16, or fp8 if that is cheaper");
+                  "Precision of keys and values; any: bf16, or fp8 where bf16 needs more GPUs");
     fields.as({.value = "TIMES"})
         .text("slo", question_.slo,
               "Longest times: ttft, tpot, itl or end_to_end with _mean, _p50, _p90 or _p99, as in "

@@ -1,5 +1,6 @@
-// The search of `foretrace plan serve`: numbers of GPUs from the least on, and for each all layouts
-// with the engine's own limits, then other limits for those that do not meet the SLO.
+// The search of `foretrace plan serve`: numbers of GPUs from the least on until something meets the
+// SLO, and for each all layouts with the engine's own limits, then other limits where these miss
+// it.
 //
 // A copy is left out if it misses the SLO with one request at a time: then requests wait for
 // nothing. Prices of steps grow with their work, but for prompts shorter than the batch.
@@ -96,9 +97,9 @@ class Search {
   ServePlanReport run() {
     find_copies();
     check_capacity();
-    for (const std::int64_t gpus : space_.gpus) {
-      for (const std::string& cache : space_.caches) search_count(gpus, cache);
-      if (space_.is_open && best_cost_ > 0) break;
+    for (std::size_t i = 0; i < space_.gpus.size() && !meets_; ++i) {
+      for (std::size_t k = 0; k < space_.caches.size() && !meets_; ++k)
+        search_count(space_.gpus[i], space_.caches[k]);
     }
     rank();
     return std::move(report_);
@@ -137,11 +138,10 @@ class Search {
     nearest_.reset();
   }
 
-  Outcome outcome_alone(ServedCopy& copy) const {
+  Outcome outcome_alone(const ServedCopy& copy) const {
     Outcome alone{.candidate = {.copy = &copy, .tokens = std::ranges::max(copy.tokens)}};
     alone.typical = space_.served_by(alone.candidate).alone();
     alone.share = space_.share_of(alone.typical);
-    copy.whole_ns = static_cast<double>(alone.typical.latency("end_to_end")->mean.count());
     return alone;
   }
 
@@ -216,10 +216,6 @@ class Search {
         leave_out("capacity below the load", "layout");
         continue;
       }
-      if (best_cost_ > 0 && space_.least_cost(copy, gpus) >= best_cost_) {
-        leave_out("cannot be cheaper than the best", "layout");
-        continue;
-      }
       for (std::int64_t prefill = 0; prefill < copies; prefill += step)
         layouts.push_back({&copy, copies - prefill, prefill, copy.tokens.front()});
     }
@@ -271,8 +267,7 @@ class Search {
       other->second = best;
     if (best.verdict == SloVerdict::misses) return;
     found_.push_back(best);
-    if (best.verdict == SloVerdict::meets && (best_cost_ == 0 || best.cost < best_cost_))
-      best_cost_ = best.cost;
+    meets_ |= best.verdict == SloVerdict::meets;
   }
 
   void note_nearest(const Outcome& outcome) {
@@ -328,8 +323,11 @@ class Search {
                                "for --gpus or --tensor would help",
                                grouped(most_replayed_)));
     std::ranges::stable_sort(found_, [](const Outcome& one, const Outcome& other) {
-      return std::tie(one.verdict, one.cost, one.upper_share) <
-             std::tie(other.verdict, other.cost, other.upper_share);
+      const auto key = [](const Outcome& outcome) {
+        return std::tuple(outcome.verdict, outcome.candidate.gpus(), outcome.cost,
+                          outcome.upper_share);
+      };
+      return key(one) < key(other);
     });
     const std::size_t top = std::min(found_.size(), space_.question.top);
     if (found_.size() > top) leave_out("ranked lower", "configuration", found_.size() - top);
@@ -370,7 +368,7 @@ class Search {
   std::vector<Outcome> found_;
   std::map<std::int64_t, Outcome> by_count_;  ///< The best, by GPUs.
   std::optional<Outcome> nearest_;
-  double best_cost_ = 0;  ///< Of what meets the SLO; 0: nothing does so far.
+  bool meets_ = false;  ///< Something does.
 };
 
 }  // namespace

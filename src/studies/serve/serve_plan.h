@@ -5,8 +5,10 @@
 //
 //     placements of a copy    tensor x data x expert, precision of the cache
 //       - those that do not fit in memory, or miss the SLO with one request at a time
-//     x numbers of GPUs       copies of it, some of them for prompts alone; fewest GPUs first
-//       - those whose capacity is below the load, or that cannot be cheaper than the best
+//     x numbers of GPUs       copies of it, some of them for prompts alone; fewest GPUs first, up
+//     to
+//                             the first number that meets the SLO
+//       - those whose capacity is below the load
 //     x limits of the engine  max_num_batched_tokens, max_num_seqs
 //
 // A configuration meets the SLO if the upper ends of the 80 % intervals are within the limits.
@@ -25,7 +27,7 @@
 namespace foretrace {
 
 struct ServePlanQuestion {
-  /// Its layout is searched; its cache may be "any": bf16, and fp8 where that is no dearer.
+  /// Its layout is searched; its cache may be "any": bf16, or fp8 where bf16 needs more GPUs.
   ServeQuestion served{};
   std::string slo{};                   ///< "ttft_p99=2s,tpot_p99=50ms"
   std::vector<std::int64_t> gpus{};    ///< Counts to choose from; none: all of the machine.

@@ -120,12 +120,10 @@ void ServeSpace::read_load() {
           "{} and {}",
           most, base.model.name, request.input, request.output));
   }
-  const auto count = static_cast<double>(requests);
   const double span_ns = static_cast<double>((all.back().arrival - all.front().arrival).count());
-  double rate = base.load.rate;
-  if (!base.load.file.empty() && span_ns > 0) rate = count / span_ns * kNano;
-  is_open = rate > 0, mean_output_ = outputs / count, offered_ = rate * mean_output_;
-  at_a_time_ = base.load.is_closed() ? static_cast<double>(base.load.concurrency) : count;
+  const double mean = outputs / static_cast<double>(requests);
+  if (base.load.rate > 0) offered_ = base.load.rate * mean;
+  if (!base.load.file.empty() && span_ns > 0) offered_ = outputs / span_ns * kNano;
 }
 
 std::vector<ServedCopy> ServeSpace::copies() const {
@@ -194,12 +192,8 @@ double ServeSpace::share_of(const ServingPoint& point) const {
 }
 
 double ServeSpace::cost_of(const ServingPoint& point) const {
-  return is_open ? static_cast<double>(point.gpus) / offered_ : 1 / point.output_tokens_per_second;
-}
-
-double ServeSpace::least_cost(const ServedCopy& copy, std::int64_t count) const {
-  const double tokens = is_open ? offered_ : at_a_time_ / copy.whole_ns * kNano * mean_output_;
-  return static_cast<double>(count) / tokens;
+  return offered_ > 0 ? static_cast<double>(point.gpus) / offered_
+                      : 1 / point.output_tokens_per_second;
 }
 
 std::int64_t ServeSpace::sequences_of(const ServeCandidate& candidate) const {

@@ -24,7 +24,6 @@ struct ServedCopy {
   std::string cache{};
   serve::Precision precision{};
   std::vector<std::int64_t> tokens{};  ///< Limits of a step that fit, the engine's own first.
-  double whole_ns = 0;                 ///< Mean time of a request that is alone.
   double capacity = 0;                 ///< Requests a second, at most.
   bool is_too_slow = false;            ///< It misses the SLO with one request at a time.
 
@@ -50,7 +49,6 @@ class ServeSpace {
   std::vector<SloPart> slo;
   std::vector<std::int64_t> gpus;
   std::vector<std::string> caches;  ///< In the order of preference.
-  bool is_open = false;             ///< Requests come at times of their own.
   std::size_t requests = 0;
   std::vector<std::string> assumptions;
 
@@ -66,9 +64,6 @@ class ServeSpace {
   /// In GPU seconds for an output token. An open load yields what comes in: the end of a replay
   /// only blurs it.
   double cost_of(const ServingPoint& point) const;
-  /// No load costs less on so many GPUs: a closed one of C requests yields at most C answers in the
-  /// time of a request that is alone.
-  double least_cost(const ServedCopy& copy, std::int64_t gpus) const;
 
   std::string words_of(const ServeCandidate& candidate) const;
   /// Without intervals.
@@ -80,10 +75,8 @@ class ServeSpace {
   std::int64_t sequences_of(const ServeCandidate& candidate) const;
 
   serve::ServeCalibration calibration_;
-  double offered_ = 0;      ///< Output tokens a second of an open load.
-  double at_a_time_ = 1;    ///< Requests of any other load.
-  double mean_output_ = 1;  ///< Tokens of an answer.
-  double per_hour_ = 0;     ///< Price of a GPU.
+  double offered_ = 0;   ///< Output tokens a second of an open load; 0: it is not open.
+  double per_hour_ = 0;  ///< Price of a GPU.
 };
 
 /// The question that `serve` answers, as a command.
