@@ -15,8 +15,8 @@ import tempfile as _tempfile
 
 # Settings that the command line takes by their place.
 _PLACES = {"check": ("trace", "more"), "collective": ("name",), "diff": ("before", "after"), "generate": ("model",), "memory_replay": ("file",),
-           "plan": ("model",), "plan_allocate": ("jobs",), "plan_show": ("plan",), "plan_system": ("file",), "serve": ("model",),
-           "sweep": ("scenario",), "verify": ("prediction", "measured")}
+           "plan": ("model",), "plan_allocate": ("jobs",), "plan_serve": ("model",), "plan_show": ("plan",), "plan_system": ("file",),
+           "serve": ("model",), "sweep": ("scenario",), "verify": ("prediction", "measured")}
 _ANSWERED = (0, 1, 4)  # 1 and 4: also where an assertion fails or is undecided.
 
 
