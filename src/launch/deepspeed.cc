@@ -31,7 +31,7 @@ LaunchSettings read_deepspeed(ConfigReader& config) {
   said.global_batch = config.integer({"train_batch_size"});
   const auto micro = config.integer({"train_micro_batch_size_per_gpu"});
   said.accumulation = config.integer({"gradient_accumulation_steps"});
-  // Of the three, one may be missing; accumulation is then 1 if it cannot be computed.
+  // One of the three may be missing; accumulation is then 1 if it cannot be computed.
   if (micro)
     said.layout["micro_batch"] = *micro;
   else if (!said.global_batch)

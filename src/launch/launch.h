@@ -52,7 +52,7 @@ class ConfigReader {
   std::set<std::string, std::less<>> read_;
 };
 
-/// What a file says of a job.
+/// A job as a file describes it.
 struct LaunchSettings {
   std::string model{};     ///< For find_workload(); empty: it names none.
   std::string sequence{};  ///< Tokens of a sample if `model` does not say; empty: unknown.

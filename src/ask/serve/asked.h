@@ -1,6 +1,6 @@
 #pragma once
 
-// What questions about serving share: their settings, made into a deployment and into words.
+// Shared by questions about serving: their settings, made into a deployment and into words.
 
 #include <string>
 #include <vector>

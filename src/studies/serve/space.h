@@ -1,6 +1,6 @@
 #pragma once
 
-// What `foretrace plan serve` searches: a load, an SLO, and configurations for them.
+// The space of `foretrace plan serve`: a load, an SLO, and configurations for them.
 
 #include <cstdint>
 #include <string>
