@@ -21,7 +21,7 @@ std::string events(const std::string& op, const std::string& shapes, const std::
          R"(, "args": {"device": 0, "stream": 7, "correlation": )" + id + "}}";
 }
 
-class KernelTimes : public testing::Test {
+class KernelTable : public testing::Test {
  protected:
   KernelReport measured(const std::string& machine) {
     folder_.write(
@@ -39,7 +39,7 @@ class KernelTimes : public testing::Test {
   Folder folder_;
 };
 
-TEST_F(KernelTimes, AreComparedWithTheRoofline) {
+TEST_F(KernelTable, AreComparedWithTheRoofline) {
   const KernelReport report = measured("");
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.device, "a100-sxm4-80gb");
@@ -58,14 +58,14 @@ TEST_F(KernelTimes, AreComparedWithTheRoofline) {
   EXPECT_EQ(report.rows[1].op, "aten::relu");
 }
 
-TEST_F(KernelTimes, AreComparedWithAnotherDevice) {
+TEST_F(KernelTable, AreComparedWithAnotherDevice) {
   const KernelReport report = measured("h100-sxm5-80gb");
   EXPECT_EQ(report.device, "h100-sxm5-80gb");
   EXPECT_LT(report.of_roofline, measured("").of_roofline);
   EXPECT_THROW(measured("h1000"), Error);
 }
 
-TEST_F(KernelTimes, ThatAreFasterThanTheDeviceAreNotKnown) {
+TEST_F(KernelTable, ThatAreFasterThanTheDeviceAreNotKnown) {
   // 2.147 GFLOP in 25 us are 86 TFLOP/s, more than a T4 does.
   const KernelReport report = measured("t4");
   EXPECT_EQ(report.impossible, 1);
