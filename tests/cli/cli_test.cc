@@ -125,9 +125,9 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
        "foretrace: info: there is no option '--critical-path': ask `foretrace predict TRACE "
        "--explain`, which shows what the critical path works on and waits for; see `foretrace help "
        "info`"},
-      {"generate x --gpus 8",
-       "foretrace: generate: there is no option '--gpus', which is one of plan, scale; see "
-       "`foretrace help generate`"},
+      {"serve x --gpus 8",
+       "foretrace: serve: there is no option '--gpus', which is one of generate, plan, scale; see "
+       "`foretrace help serve`"},
       {"generate --model x",
        "foretrace: generate: there is no option '--model'; give MODEL without it; see `foretrace "
        "help generate`"},

@@ -23,6 +23,7 @@ namespace {
 PlanQuestion question_of() {
   PlanQuestion question{.model = "mpt-1b", .machine = "dgx-h100"};
   question.gpus = {4}, question.global_batch = 64, question.top = 3;
+  question.all_schedules = true;
   return question;
 }
 
