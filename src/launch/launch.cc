@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
-#include "base/json_text.h"
+#include "base/fields/assignments.h"
 #include "base/parse_number.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
@@ -245,11 +245,7 @@ std::string launch_layout(const LaunchFile& file, const std::string& stated, std
           "the batch of a step must be micro-batch x accumulation x ranks, {} x {} x {}, got {}",
           layout.micro_batch, *said.accumulation, data, *said.global_batch));
     if (!own.contains("global_batch")) settings["global_batch"] = said.global_batch.value_or(batch);
-    std::string text;
-    for (const auto& [name, value] : settings.items())
-      text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
-                          value.is_string() ? value.get<std::string>() : json_line(value));
-    return text;
+    return assignments_text(settings);
   });
 }
 
@@ -302,13 +298,12 @@ std::string model_text(const nlohmann::json& settings) {
     for (const auto& [name, value] : whole.items()) differ += json[name] != value ? 1 : 0;
     if (differ < least) least = differ, nearest = entry.name, base = json;
   }
-  std::string text;
+  nlohmann::json others = nlohmann::json::object();
   const bool is_known = least <= kFew;
   for (const auto& [name, value] : (is_known ? whole : settings).items()) {
-    if (base[name] == value) continue;
-    text += fmt::format("{}{}={}", text.empty() ? ":" : ",", name, json_line(value));
+    if (base[name] != value) others[name] = value;
   }
-  return std::string(nearest) + text;
+  return std::string(nearest) + (others.empty() ? "" : ":" + assignments_text(others));
 }
 
 }  // namespace foretrace

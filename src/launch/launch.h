@@ -3,7 +3,7 @@
 // Programs that launch training jobs: what their configuration files say of a job, and the settings
 // with which they run a layout.
 //
-//     pretrain.sh, train.toml, ... --read--> model, layout, batch --job_of--> what `generate` asks
+//     pretrain.sh, train.toml, ... --read--> model, layout, batch --> what `generate` asks
 //     layout --changes--> settings of the program: flags, or the same file with other values
 //
 // Keys, defaults and their meaning are from the programs' sources: Megatron-LM d98e8a64,
@@ -43,7 +43,7 @@ class ConfigReader {
   /// All values of a list, with blanks between them; of arguments, what stands before the next one.
   std::string list(std::string_view key);
 
-  /// Keys that were not looked up and are not among `known`, sorted.
+  /// Keys that were not looked up, sorted.
   std::vector<std::string> unread() const;
   ConfigForm form() const { return config_.form; }
 

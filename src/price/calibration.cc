@@ -114,6 +114,13 @@ StepCalibration StepCalibration::clone() const {
   return clone;
 }
 
+double utilization_of(const CalibratedPrice& priced, const Layout& layout,
+                      const Platform& platform) {
+  const double seconds = priced.us * 1e-6;
+  return priced.price.operations / seconds / static_cast<double>(layout.devices()) /
+         sheet_peak(platform.device, layout.precision);
+}
+
 CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime time) {
   CalibratedPrice answer{
       .price = pricer_.price(*step.workload, step.layout, step.platform, constants_, time)};

@@ -52,6 +52,10 @@ struct CalibratedPrice {
   bool is_covered = false;
 };
 
+/// Model FLOP/s of a priced step, as a share of the peak for its precision.
+double utilization_of(const CalibratedPrice& priced, const Layout& layout,
+                      const Platform& platform);
+
 class StepCalibration {
  public:
   /// A calibration without measurements: the constants at their start, and intervals as wide as the

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "base/json_text.h"
+#include "base/fields/assignments.h"
 #include "foretrace/error.h"
 #include "price/price.h"
 
@@ -70,13 +70,11 @@ void Layout::check() const {
 std::string layout_text(Layout layout) {
   Layout usual;
   const nlohmann::json settings = write_json(layout), defaults = write_json(usual);
-  std::string text;
+  nlohmann::json others = nlohmann::json::object();
   for (const auto& [name, value] : settings.items()) {
-    if (value == defaults[name]) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
-                        value.is_string() ? value.get<std::string>() : json_line(value));
+    if (value != defaults[name]) others[name] = value;
   }
-  return text;
+  return assignments_text(others);
 }
 
 }  // namespace foretrace

@@ -90,6 +90,24 @@ TEST(Plan, CountsThePriceOfGpus) {
                 "as \"2.5 USD/h\", got \"3\"");
 }
 
+/// Settings of several sections cannot be told apart by their names; the plan is found anyway.
+TEST(Plan, SaysWhyItsFileCannotBeChanged) {
+  const Folder folder;
+  PlanQuestion question{.model = "mpt-125m", .machine = "dgx-h100", .gpus = {4}, .top = 1};
+  question.config = folder.write("b.yaml",
+                                 "model:\n  tensor_model_parallel_size: 2\ntrain:\n"
+                                 "  micro_batch_size: 1\n  global_batch_size: 16\n");
+  const PlanReport report = plan(question);
+  ASSERT_EQ(report.launches.size(), 1U);
+  EXPECT_EQ(report.ranked.front().role, "");
+  EXPECT_TRUE(report.launches[0].row);
+  EXPECT_EQ(report.launches[0].file, "");
+  EXPECT_EQ(report.launches[0].no_file,
+            question.config +
+                ": pipeline_model_parallel_size: is in none of the file's sections; "
+                "add it where it belongs");
+}
+
 TEST(Plan, SaysWhatIsMissing) {
   PlanQuestion question = small_question();
   question.global_batch = 0;

@@ -109,6 +109,24 @@ TEST(Config, ChangesValuesAndNothingElse) {
       "{\n  \"p\": {\n    \"tp\": 2,\n    \"z\": 0.5\n  },\n  \"q\": \"x\"\n}\n");
 }
 
+TEST(Config, FindsValuesBehindOtherLetters) {
+  const std::vector<ConfigChange> changes = {{"p.tp", "2"}, {"p.name", "zb", "", true}};
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(
+      changed("a.yaml",
+              mark + "# \u00e9\u4e2d\np:\n  \u00fc: \u00e4\n  tp: 8\n  name: '\u00e9'  # \u00df\n",
+              changes),
+      mark + "# \u00e9\u4e2d\np:\n  \u00fc: \u00e4\n  tp: 2\n  name: zb  # \u00df\n");
+  EXPECT_EQ(changed("a.toml", "# \u4e2d\n[p]\nname = \"\u00e9\"  # \u00df\ntp = 8\n", changes),
+            "# \u4e2d\n[p]\nname = \"zb\"  # \u00df\ntp = 2\n");
+  EXPECT_EQ(changed("a.sh", "# \u4e2d\nrun --p.name \u00e9 --p.tp 8\n", changes),
+            "# \u4e2d\nrun --p.name zb --p.tp 2\n");
+}
+
+TEST(Config, SaysWhereAValueHasNoPlace) {
+  EXPECT_THROW(changed("a.json", R"({"p": true})", {{"p.tp", "2"}}), Error);
+}
+
 TEST(Config, ChangesArgumentsAndNothingElse) {
   const std::vector<ConfigChange> changes = {{"tp_size", "2"},
                                              {"pp_size", "4", "1"},

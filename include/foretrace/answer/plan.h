@@ -74,7 +74,8 @@ struct PlanReport {
     std::string program;
     std::optional<PlanRow> row;
     std::vector<std::string> flags;
-    std::string file{};  ///< With --config: the file, changed so that it runs the layout.
+    std::string file{};     ///< With --config: the file, changed so that it runs the layout.
+    std::string no_file{};  ///< Why it cannot be changed; empty if it can.
   };
   std::vector<Launch> launches;
   std::optional<GenerationReport> measured;  ///< How well the user's measured runs are reproduced.

@@ -83,8 +83,7 @@ GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced
   const double seconds = priced.us * 1e-6;
   step.samples_per_second = static_cast<double>(asked.layout.global_batch) / seconds;
   step.tokens_per_second = step.samples_per_second * static_cast<double>(asked.workload->tokens());
-  const double peak = sheet_peak(asked.platform.device, asked.layout.precision);
-  step.utilization = priced.price.operations / seconds / static_cast<double>(step.devices) / peak;
+  step.utilization = utilization_of(priced, asked.layout, asked.platform);
   return step;
 }
 

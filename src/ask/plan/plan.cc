@@ -296,10 +296,14 @@ class Planner {
     if (!planned) return launch;
     launch.row = row_of(*planned);
     if (program.has_flags) launch.flags = flags_of(program, planned->layout);
-    if (file_ && file_->config.form != ConfigForm::log)
+    if (!file_) return launch;
+    try {
       launch.file = within(file_->path, [&] {
         return changed_text(file_->config, program.changes(planned->layout));
       });
+    } catch (const Error& error) {
+      launch.no_file = error.what();
+    }
     return launch;
   }
 
@@ -365,9 +369,7 @@ class Planner {
     row.network = from_microseconds(parts.network);
     row.kernels = row.time - row.bubble - row.network;
     row.reserved = planned.price.memory.reserved, row.fits = planned.fits;
-    const double peak = sheet_peak(space_.step.platform.device, planned.layout.precision) * 1e-6;
-    row.utilization =
-        planned.price.price.operations / (planned.price.us * static_cast<double>(row.gpus) * peak);
+    row.utilization = utilization_of(planned.price, planned.layout, space_.step.platform);
     row.tokens_per_second = static_cast<double>(planned.layout.global_batch) *
                             static_cast<double>(space_.step.workload->tokens()) /
                             (planned.price.us * 1e-6);

@@ -83,14 +83,13 @@ class ShellWords {
 /// Variables that a script gives plain values.
 class Variables {
  public:
-  /// Returns whether the word is an assignment.
-  bool assign(const std::string& word) {
+  /// Does nothing if the word is no assignment.
+  void assign(const std::string& word) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0 || word[0] == '-' ||
         !std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals), is_name))
-      return false;
+      return;
     values_[word.substr(0, equals)] = replaced(word.substr(equals + 1));
-    return true;
   }
 
   /// Replaces $NAME, ${NAME} and ${NAME:-default}. What has no value stays.

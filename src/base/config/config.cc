@@ -36,13 +36,7 @@ std::string without_dashes(std::string key) {
   return key;
 }
 
-/// "micro_batch_size" -> "--micro-batch-size"
-std::string added_dashes(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return "--" + name;
-}
-
-/// Whether most of a text is "name ..... value".
+/// Whether a few lines of a text are "name ..... value".
 bool is_log(std::string_view text) {
   constexpr std::size_t kFew = 5;
   return log_values(text).size() >= kFew;
@@ -113,6 +107,8 @@ std::string json_changed(const Config& config, const std::vector<ConfigChange>& 
     Ordered* place = &json;
     for (std::string rest = change.key; !rest.empty();) {
       const std::size_t dot = rest.find('.');
+      if (!place->is_object() && !place->is_null())
+        throw Error(fmt::format("{}: has no place, as a part of it has a value", change.key));
       place = &(*place)[rest.substr(0, dot)];
       rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
     }
@@ -137,7 +133,7 @@ void insert_beside(const Config& config, const ConfigValue& neighbor, const Conf
   const std::size_t line = text.rfind('\n', neighbor.begin) + 1;
   const std::size_t shown = text.find_first_not_of(" \t", line);
   std::string added = name_of(change.key);
-  if (text.substr(shown, 2) == "--") added = added_dashes(added);
+  if (text.substr(shown, 2) == "--") added = argument_text({.key = added, .value = "true"});
   added += (config.form == ConfigForm::toml ? " = " : ": ") + value_text(config, change);
   if (text.substr(line, neighbor.begin - line).find('{') != text.npos)
     return edits.replace(neighbor.end, neighbor.end, ", " + added);
@@ -240,6 +236,15 @@ std::string arguments_changed(const Config& config, const std::vector<ConfigChan
 }
 
 }  // namespace
+
+std::size_t behind_characters(std::string_view text, std::size_t at, std::size_t count) {
+  const auto goes_on = [&] { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  for (; count > 0 && at < text.size(); --count) {
+    ++at;
+    while (at < text.size() && goes_on()) ++at;
+  }
+  return at;
+}
 
 std::vector<ConfigValue> json_values(std::string_view text) {
   parse_json_text(text);  // Refuses keys that are given twice.

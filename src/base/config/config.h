@@ -47,6 +47,9 @@ struct Config {
 /// that nest deeper than kMaxNesting.
 Config read_config(const std::string& path);
 
+/// The byte behind `count` characters of UTF-8 that begin at `at`; the end if there are fewer.
+std::size_t behind_characters(std::string_view text, std::size_t at, std::size_t count);
+
 std::vector<ConfigValue> json_values(std::string_view text);
 /// Throws Error also in a build without libyaml, such as the explorer's page.
 std::vector<ConfigValue> yaml_values(std::string_view text);

@@ -13,18 +13,18 @@ namespace {
 /// Where lines of a text begin, to find a place that is known by line and column, both from 1.
 class Places {
  public:
-  explicit Places(std::string_view text) : size_(text.size()) {
+  explicit Places(std::string_view text) : text_(text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '\n') begins_.push_back(i + 1);
     }
   }
   std::size_t at(const toml::source_position& place) const {
     if (place.line == 0 || place.line > begins_.size()) return 0;
-    return std::min(size_, begins_[place.line - 1] + place.column - 1);
+    return behind_characters(text_, begins_[place.line - 1], place.column - 1);
   }
 
  private:
-  std::size_t size_;
+  std::string_view text_;
   std::vector<std::size_t> begins_ = {0};
 };
 

@@ -12,7 +12,9 @@ namespace {
 
 class YamlReader {
  public:
-  explicit YamlReader(std::string_view text) {
+  explicit YamlReader(std::string_view text) : text_(text) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";  // Of the byte order, which is not counted.
+    if (text.starts_with(kMark)) bytes_ = kMark.size();
     if (!yaml_parser_initialize(&parser_)) throw Error("there is not enough memory to read it");
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());
@@ -92,10 +94,19 @@ class YamlReader {
     value.is_word = event_.data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     if (!value.is_word && (value.text.empty() || value.text == "~" || value.text == "None"))
       value.text = "null";
-    value.begin = event_.start_mark.index, value.end = event_.end_mark.index;
+    value.begin = byte_of(event_.start_mark), value.end = byte_of(event_.end_mark);
     values_.push_back(std::move(value));
   }
 
+  /// libyaml counts characters. REQUIRES: a mark behind those before.
+  std::size_t byte_of(const yaml_mark_t& mark) {
+    bytes_ = behind_characters(text_, bytes_, mark.index - characters_);
+    characters_ = mark.index;
+    return bytes_;
+  }
+
+  std::string_view text_;
+  std::size_t bytes_ = 0, characters_ = 0;  ///< Of the text before the last mark.
   yaml_parser_t parser_ = {};
   yaml_event_t event_ = {};
   std::vector<ConfigValue> values_;

@@ -202,6 +202,14 @@ Json read_assignments(std::string_view text, Described& object) {
   return json;
 }
 
+std::string assignments_text(const Json& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings.items())
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name,
+                        value.is_string() ? value.get<std::string>() : json_line(value));
+  return text;
+}
+
 void read_assigned(std::string_view text, Described& object) {
   read_json(read_assignments(text, object), object);
 }

@@ -50,11 +50,12 @@ class PlanLayouts final : public Question {
     all.push_back(form<FoundPlan>("config", [](const FoundPlan& found, std::ostream& out) {
       if (!found.report) return;
       const auto& launches = found.report->launches;
+      if (!launches.empty() && !launches.front().no_file.empty())
+        throw Error(launches.front().no_file);
       if (launches.empty() || launches.front().file.empty())
         throw Error(
             "--format config: writes the file of --config with the fastest layout; there is no "
-            "such "
-            "file, it is a log, or its program can run none of the layouts that fit");
+            "such file, or its program can run none of the layouts that fit");
       out << launches.front().file;
     }));
     return all;

@@ -6,8 +6,7 @@
 //     placements of a copy    tensor x data x expert, precision of the cache
 //       - those that do not fit in memory, or miss the SLO with one request at a time
 //     x numbers of GPUs       copies of it, some of them for prompts alone; fewest GPUs first, up
-//     to
-//                             the first number that meets the SLO
+//                             to the first number that meets the SLO
 //       - those whose capacity is below the load
 //     x limits of the engine  max_num_batched_tokens, max_num_seqs
 //
