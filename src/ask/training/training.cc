@@ -37,6 +37,25 @@ std::optional<Quantity> quantity_of(std::string_view text) {
   return found;
 }
 
+/// The longest name in `all`, the object `key`, with which the device's begins. Throws Error.
+std::string key_for(const nlohmann::json& all, const char* key, const std::string& device) {
+  if (device.empty())
+    throw Error(fmt::format(
+        "{}: the device is unknown, as the trace does not name it; name it with --machine", key));
+  std::vector<std::string> names;
+  std::string longest;
+  for (const auto& [name, value] : all.items()) {
+    names.push_back(name);
+    if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
+        name.size() > longest.size())
+      longest = name;
+  }
+  if (longest.empty())
+    throw Error(fmt::format("{}: must have {} or a beginning of that name, got {}", key, device,
+                            names.empty() ? "none" : joined(names)));
+  return longest;
+}
+
 /// The text that the file has for the device in its object `key`.
 template <class Read>
 auto of_device(const std::string& path, const char* key, const std::string& device,
@@ -46,20 +65,7 @@ auto of_device(const std::string& path, const char* key, const std::string& devi
     const auto all = json.is_object() ? json.find(key) : json.end();
     if (all == json.end() || !all->is_object())
       throw Error(fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key, device, example));
-    std::vector<std::string> names;
-    std::string best_match;
-    for (const auto& [name, value] : all->items()) {
-      names.push_back(name);
-      if (letters_and_digits(device).starts_with(letters_and_digits(name)) &&
-          name.size() > best_match.size())
-        best_match = name;
-    }
-    if (device.empty())
-      throw Error(fmt::format(
-          "{}: the device is unknown, as the trace does not name it; name it with --machine", key));
-    if (best_match.empty())
-      throw Error(fmt::format("{}: must have {} or a beginning of that name, got {}", key, device,
-                              names.empty() ? "none" : joined(names)));
+    const std::string best_match = key_for(*all, key, device);
     return within(fmt::format("{}: {}", key, best_match), [&] {
       const nlohmann::json& text = (*all)[best_match];
       if (!text.is_string())
