@@ -6,9 +6,9 @@ Only the text is read, so that all headers take about a second. It finds uses of
   * other libraries, by their namespaces and prefixes;
   * types, constants and functions that another header of this repository declares in the first column,
     where the formatter puts what belongs to a namespace.
-It does not find uses of types that are declared but not defined, of variables, members and operators,
-nor of a name that an included header gives to something else. scripts/check_headers.sh compiles the
-headers to find some of these.
+It also finds headers that are included inside a table of entries. It does not find uses of types that are declared but
+not defined, of variables, members and operators, nor of a name that an included header gives to something else.
+scripts/check_headers.sh compiles the headers to find some of these.
 
     check_includes.py [ROOT]         prints one line per violation; exit status 1 if there is any
     check_includes.py --units OUT    writes one source file per module to the folder OUT, which includes
@@ -158,7 +158,18 @@ class Tree:
         return ours, others
 
 
+def check_places(root):
+    """Headers inside a body are nothing if they were included before, as they often are in units of several files."""
+    for path in sorted((root / "src").rglob("*.cc")):
+        text = NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()) if match.group().startswith("/")
+                           else match.group(), path.read_text(encoding="utf-8"))
+        if body := re.search(r"^ +static const .*\{$", text, re.MULTILINE):
+            for header in re.findall(r'^#include "(.*\.h)"', text[body.end():], re.MULTILINE):
+                yield f"{path.relative_to(root)}: includes {header} inside a body"
+
+
 def check(root):
+    yield from check_places(root)
     tree = Tree(root)
     homes = {}
     for path, header in tree.headers.values():

@@ -12,6 +12,7 @@
 #include "import/common/huge_sizes.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/link_execution_trace.h"
+#include "import/files/registered.h"
 #include "import/files/sniff.h"
 #include "import/import_one.h"
 #include "import/join_capture.h"
@@ -129,7 +130,6 @@ const std::vector<ImporterEntry>& importers() {
 #define IMPORTER(name, summary) {#name, summary, recognizes_##name, read_##name, nullptr},
 #define IMPORTER_OF_SEVERAL(name, summary) \
   {#name, summary, recognizes_##name, read_##name, members_of_##name},
-#include "import/files/registered.h"
 #include "import/importers.def"
 #undef IMPORTER
 #undef IMPORTER_OF_SEVERAL

@@ -102,6 +102,13 @@ class Text(unittest.TestCase):
         self.assertEqual(violations(edge("void write(const nlohmann::json& value);")),
                          ["src/graph/edge.h: uses nlohmann without including <nlohmann/...>"])
 
+    def test_no_header_is_included_inside_a_table(self):
+        table = '#include "graph/edge.h"\nint main() {\n  static const int all[] = {\n%s  };\n}\n'
+        for line, found in (('#include "graph/all.def"\n', []),
+                            ('#include "foretrace/graph.h"\n',
+                             ["src/graph/all.cc: includes foretrace/graph.h inside a body"])):
+            self.assertEqual(violations({"src/graph/all.cc": table % line}), found)
+
     def test_every_name_of_the_standard_library_is_in_the_table(self):
         self.assertEqual(violations(edge("std::flat_map* map = nullptr;")),
                          ["src/graph/edge.h: uses std::flat_map, which the table of scripts/check_includes.py does not have"])

@@ -5,7 +5,12 @@
 #include <fmt/core.h>
 #include <set>
 
+#include "ask/interval/interval.h"
+#include "ask/interval/resample.h"
+#include "ask/job/job_graph.h"
+#include "base/statistics.h"
 #include "base/wording.h"
+#include "foretrace/ask/pairs.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -93,12 +98,7 @@ const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_vi
 const std::vector<LedgerEntry>& ledger() {
   static const std::vector<LedgerEntry> entries = {
 #define LEDGER(transform, error, outcomes, source) {#transform, error, outcomes, source},
-#include "ask/interval/interval.h"
 #include "ask/interval/ledger.def"
-#include "ask/interval/resample.h"
-#include "ask/job/job_graph.h"
-#include "base/statistics.h"
-#include "foretrace/ask/pairs.h"
 #undef LEDGER
   };
   return entries;
