@@ -14,17 +14,18 @@ constexpr double kGiga = 1e9;
 
 struct Efficiency {
   std::string_view prefix;
-  double multiprocessors, product, attention;
+  double multiprocessors, product, attention, engine_attention;
+  bool writes_beside;
 };
 constexpr Efficiency kEfficiencies[] = {
-#define EFFICIENCY(prefix, multiprocessors, product, attention) \
-  {prefix, multiprocessors, product, attention},
+#define EFFICIENCY(prefix, multiprocessors, product, attention, engine_attention, writes_beside) \
+  {prefix, multiprocessors, product, attention, engine_attention, writes_beside},
 #include "price/devices.def"
 #undef EFFICIENCY
 };
 
 Efficiency efficiency_of(std::string_view device) {
-  Efficiency found{"", 108, 1, 1};
+  Efficiency found{"", 108, 1, 1, 1, false};
   for (const Efficiency& entry : kEfficiencies) {
     if (device.starts_with(entry.prefix) && entry.prefix.size() > found.prefix.size())
       found = entry;
@@ -52,6 +53,8 @@ Platform find_platform(const std::string& machine) {
   const Efficiency efficiency = efficiency_of(cluster.device);
   platform.multiprocessors = efficiency.multiprocessors;
   platform.product_share = efficiency.product, platform.attention_share = efficiency.attention;
+  platform.engine_attention_share = efficiency.engine_attention;
+  platform.writes_beside_products = efficiency.writes_beside;
   platform.per_node = places.per_node;
   platform.within = {places.intra * kGiga};
   platform.per_host = std::max(1, cluster.facts.devices_per_host);

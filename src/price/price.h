@@ -66,7 +66,9 @@ struct Platform {
   double multiprocessors = 108;
   /// Shares of the device's peak that large kernels sustain, relative to an A100.
   double product_share = 1, attention_share = 1;
-  std::int64_t per_node = 8;     ///< Devices that reach each other without a NIC.
+  double engine_attention_share = 1;    ///< The same in Transformer Engine, which Megatron uses.
+  bool writes_beside_products = false;  ///< Products are written while others are computed.
+  std::int64_t per_node = 8;            ///< Devices that reach each other without a NIC.
   Bandwidth within{}, across{};  ///< For one device, one way; `across` is its share of the NICs.
   std::int64_t per_host = 8;
   std::vector<FabricTier> tiers{};  ///< Hosts beyond which less than `across` is left.

@@ -29,22 +29,29 @@ constexpr double kStartPerDoubling = .25;
 /// A step of a ring between nodes, and within one: NCCL's latencies for large messages, us.
 constexpr double kHopAcross = 14, kHopWithin = 3.4;
 
+/// An element that Transformer Engine narrows, for a product and for its transpose: read in 2
+/// bytes, written in 1 twice.
+constexpr double kNarrowBytes = 4;
+
 std::optional<Arithmetic> narrow_type(const std::string& precision) {
   if (precision == "fp8") return Arithmetic::fp8;
   if (precision == "fp4") return Arithmetic::nvfp4;
   return std::nullopt;
 }
 
+/// Megatron computes with NVIDIA's Transformer Engine.
+bool uses_engine(const Layout& layout) { return layout.framework == "megatron"; }
+
 /// Narrow products are as much faster than those in half precision as single ones were measured to
-/// be, with the kernels that narrow their inputs; Megatron's Transformer Engine narrows them in the
-/// kernels before, so that the ratio is that of the peaks.
+/// be, with the kernels that narrow their inputs; what Megatron's Transformer Engine narrows is
+/// counted apart, so that the ratio is that of the peaks.
 double product_peak(const DeviceModel& device, const Layout& layout) {
   const double peak = sheet_peak(device, layout.precision);
   if (peak <= 0)
     throw Error(fmt::format("precision: must be one that {} supports, got {}", device.name,
                             layout.precision));
   const auto narrow = narrow_type(layout.precision);
-  if (!narrow || layout.framework == "megatron") return peak;
+  if (!narrow || uses_engine(layout)) return peak;
   const double half = rate_of(device, OperationKind::product, Arithmetic::half).flops_per_second;
   const double rate = rate_of(device, OperationKind::product, *narrow).flops_per_second;
   return peak_of(device, Arithmetic::half).flops_per_second * rate / half;
@@ -69,6 +76,9 @@ Rates::Rates(const Platform& platform, const Layout& layout, const Constants& co
     : platform_(platform), constants_(constants), devices_(layout.devices()), lora_(layout.lora) {
   narrow_peak_ = product_peak(platform.device, layout) * kMicro;
   const bool is_narrow = narrow_type(layout.precision).has_value();
+  narrows_ = is_narrow && uses_engine(layout);
+  attention_share_ =
+      uses_engine(layout) ? platform.engine_attention_share : platform.attention_share;
   peak_ = is_narrow ? peak_of(platform.device, Arithmetic::half).flops_per_second * kMicro
                     : narrow_peak_;
   memory_ = platform.device.memory_bandwidth.bytes_per_second * constants.moved * kMicro;
@@ -95,18 +105,23 @@ double Rates::product(double rows, double columns, double inner, double count, b
   return divides(kLine, columns, inner) ? best : best * constants_.ragged;
 }
 
+double Rates::narrowed(const Gemm& gemm, double width) const {
+  return narrows_ && gemm.has_weights ? moved(kNarrowBytes * gemm.rows * width * gemm.count) : 0;
+}
+
 double Rates::forward(const Gemm& gemm) const {
   return product(gemm.rows, gemm.columns, gemm.inner, gemm.count, gemm.has_weights);
 }
 
 double Rates::backward(const Gemm& gemm) const {
-  const double inputs = product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights);
+  const double inputs = product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights) +
+                        narrowed(gemm, gemm.columns);
   if (lora_ && gemm.has_weights) return inputs;
   return inputs + product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
 }
 
 double Rates::attention(double operations) const {
-  return operations / (peak_ * constants_.attention * platform_.attention_share);
+  return operations / (peak_ * constants_.attention * attention_share_);
 }
 
 double Rates::moved(double bytes) const { return bytes / memory_; }

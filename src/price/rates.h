@@ -32,6 +32,8 @@ class Rates {
 
  private:
   bool is_across(std::int64_t ranks, std::int64_t stride) const;
+  /// The time to narrow rows of a product that are `width` wide, where no kernel before does.
+  double narrowed(const Gemm& gemm, double width) const;
   /// A device's share of the NICs, if `devices` in a row communicate.
   double nic_rate(std::int64_t devices) const;
   double ring_us(std::int64_t ranks, std::int64_t stride) const;
@@ -42,7 +44,9 @@ class Rates {
   const Constants& constants_;
   std::int64_t devices_;
   bool lora_;                  ///< Weights have no gradients.
+  bool narrows_ = false;       ///< Whether inputs of products are narrowed apart.
   double peak_, narrow_peak_;  ///< Operations per microsecond: of activations, of weights.
+  double attention_share_;     ///< Relative to an A100's.
   double memory_;              ///< Bytes per microsecond.
 };
 

@@ -70,12 +70,13 @@ class TrainingStep {
       forward += rates_.forward(gemm);
       backward += rates_.backward(gemm);
     }
+    const double products = forward;
     const double attention = rates_.attention(row.attention_operations);
     double scores = 0;  // Repeated by selective recomputation.
     for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
-    backward += accumulation(row);
+    backward += accumulation(row, products);
     const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
@@ -104,10 +105,14 @@ class TrainingStep {
     return layout_.blocking_launches ? device + host : std::max(device, host);
   }
 
-  /// Every micro-batch adds its gradients to the sum, whatever its size.
-  double accumulation(const LayerRow& row) const {
+  /// Every micro-batch adds its gradients to the sum, whatever its size. Where products are written
+  /// while others are computed, those that add them hide it; `products` is how long they take.
+  double accumulation(const LayerRow& row, double products) const {
     if (layout_.lora || layout_.micro_batches() == 1) return 0;
-    return rates_.moved(constants_.accumulate * (row.parameters + row.expert_parameters));
+    const double us =
+        rates_.moved(constants_.accumulate * (row.parameters + row.expert_parameters));
+    const bool is_hidden = platform_.writes_beside_products && layout_.framework == "megatron";
+    return is_hidden ? std::max(0., us - products) : us;
   }
 
   /// A sum over tensor parallel ranks; with sequence parallelism, its two halves run separately.
@@ -153,12 +158,14 @@ class TrainingStep {
   }
 
   /// Sharded gradients cannot be accumulated whole: each micro-batch scatters its own, overlapping
-  /// the backward pass of the layers before.
+  /// the backward pass of the layers before. Those of the first layer of a rank overlap nothing.
   void scatter_gradients(const StageRows& stage, StagePrice& cost) const {
     const double bytes = gradient_bytes(layout_) * parameters_of(table_, stage);
     const double scatter = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
     const double hides = layout_.overlaps_gradients ? cost.backward + cost.recompute : 0;
-    cost.backward += std::max(0., scatter - hides) + scatter / std::max(1., layers_of(stage));
+    const double layers =
+        std::max(1., layers_of(stage)) * static_cast<double>(layout_.virtual_stages);
+    cost.backward += std::max(0., scatter - hides) + scatter / layers;
   }
 
   /// Sharded weights are gathered before each pass, and gradients scattered after it; both overlap

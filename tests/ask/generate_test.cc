@@ -228,7 +228,7 @@ TEST(Generate, JudgesNoRowThatItWasFittedTo) {
 }
 
 /// Errors reached on published steps. The rows to fit to are chosen by shape alone: at most 5 % of
-/// a source, or 5 rows.
+/// a source, or 5 rows; to none if `fitted` is 0.
 struct Reached {
   const char *table, *only, *layout;
   std::int64_t fitted;
@@ -246,18 +246,21 @@ TEST(Generate, PredictsPublishedSteps) {
        .08, .06},
       {"measured/training.csv", "source=bigscience", "zero=1,overlap=false,fused_attention=false",
        -1, .15, .07},
-      {"measured/training.csv", "source=SimuMax", "zero=1,sequence_parallel=true", -1, .06, .045},
+      {"measured/training.csv", "source=SimuMax", "zero=1,sequence_parallel=true", -1, .06, .05},
       {"measured/training.csv", "source=llm-foundry", "zero=3", -1, .07, .055},
       {"measured/training.csv", "source=Megatron-Bridge", "zero=1,sequence_parallel=true", -1, .16,
        .15},
       {"measured/mlperf_v4.1.csv", "benchmark=llama2",
        "zero=1,sequence_parallel=true,precision=fp8,tp=4", 2, .05, .04},
+      {"measured/mlperf_v5.csv", "benchmark=llama31_405b", "", 0, .08, .05},
+      {"measured/mlperf_v5.csv", "benchmark=llama31_8b", "", 0, .16, .15},
   };
   for (const Reached& one : all) {
     SCOPED_TRACE(std::string(one.table) + " " + one.only);
     GenerateQuestion question{.machine = one.only[0] == '\0' ? "dgx-a100" : "",
                               .layout = one.layout};
-    question.against = question.calibrate = folder + one.table;
+    question.against = folder + one.table;
+    if (one.fitted != 0) question.calibrate = question.against;
     question.calibrate_rows = one.fitted;
     if (one.only[0] != '\0') question.only = {one.only};
     const GenerationReport report = generate_step(question);
@@ -273,6 +276,56 @@ TEST(Generate, PredictsPublishedSteps) {
       EXPECT_LE(report.score->alarms * 20, report.score->fitting);  // At most 5 %.
     }
   }
+}
+
+TEST(Generate, DoesNotScoreRowsThatLeaveTheirLayoutOpen) {
+  const Folder folder;
+  const std::string table = folder.write(
+      "steps.csv",
+      "model,gpu,gpus,tp,pp,dp,micro_batch,global_batch,grad_accum,precision,iteration_ms\n"
+      "Llama 3.1 8B,H100-SXM,8,,,,,64,,bf16,9000\n"     // Nothing is stated.
+      "Llama 3.1 8B,H100-SXM,8,8,1,1,,64,,bf16,9000\n"  // Not how large a micro-batch is.
+      "Llama 3.1 8B,H100-SXM,8,8,1,1,1,64,,bf16,9000\n"
+      "Llama 3.1 8B,H100-SXM,8,,,,2,64,4,bf16,9000\n");  // Replicas, as batches say.
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
+  std::vector<bool> guessed;
+  for (const GeneratedRow& row : report.rows) guessed.push_back(row.is_guessed);
+  EXPECT_EQ(guessed, (std::vector<bool>{true, true, false, false}));
+}
+
+TEST(Generate, SaysWhatAPrecisionThatIsNotStatedWouldChange) {
+  const Folder folder;
+  const std::string heading =
+      "source,model,gpu,gpus,nodes,tp,pp,dp,micro_batch,global_batch,iteration_ms\n";
+  const std::string rest = ",Llama 3.1 8B,H100-SXM,8,1,8,1,1,1,64,4000\n";
+  const auto time = [&](const std::string& source, const std::string& layout, Notes* notes) {
+    const std::string table = folder.write("steps.csv", heading + source + rest);
+    GenerationReport report = generate_step({.layout = layout, .against = table});
+    if (notes != nullptr) *notes = report.notes;
+    return report.rows.at(0).time;
+  };
+  Notes notes;
+  const Nanoseconds published = time("mlcommons/training_results_v5.1", "", &notes);
+  EXPECT_LT(published, time("somebody", "", nullptr));
+  const auto found = std::ranges::find_if(notes.all(), [](const Note& note) {
+    return note.text.starts_with("rows without a precision are off by");
+  });
+  ASSERT_NE(found, notes.all().end());
+  EXPECT_NE(found->text.find("if they ran in FP8"), std::string::npos) << found->text;
+}
+
+TEST(Generate, HostsOfARackAreJoinedByNVLink) {
+  const Folder folder;
+  const std::string heading =
+      "model,gpu,gpus,nodes,tp,pp,dp,micro_batch,global_batch,precision,iteration_ms\n";
+  const auto time = [&](int nodes) {
+    const std::string table =
+        folder.write("steps.csv", heading + "Llama 3.1 8B,GB200,16," + std::to_string(nodes) +
+                                      ",16,1,1,1,64,bf16,4000\n");
+    return generate_step({.against = table}).rows.at(0).time;
+  };
+  EXPECT_EQ(time(4), time(1));
+  EXPECT_GT(time(8), time(4));  // Two devices a host: not a rack.
 }
 
 TEST(Generate, DoesNotScoreGuessedLayoutsOrWhatNoDeviceCanDo) {

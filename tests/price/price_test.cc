@@ -514,6 +514,65 @@ TEST(Price, NarrowProductsReachWhatSingleOnesWereMeasuredTo) {
   EXPECT_THROW(price_with("llama3-8b", layout, "dgx-h100"), Error);
 }
 
+TEST(Price, NarrowingGradientsTakesTimeApart) {
+  Layout layout;
+  layout.precision = "fp8";
+  const Platform platform = find_platform("dgx-h100");
+  const Gemm gemm{4096, 2048, 8192};
+  const auto backward = [&](const char* framework) {
+    layout.framework = framework;
+    return Rates(platform, layout, Constants{}).backward(gemm);
+  };
+  const Rates rates(platform, layout, Constants{});
+  const double products = rates.product(gemm.rows, gemm.inner, gemm.columns, 1, true) +
+                          rates.product(gemm.inner, gemm.columns, gemm.rows, 1, true);
+  // Read in 2 bytes, and written in 1 for each of two products.
+  EXPECT_NEAR(backward("megatron") - products, 4 * 4096 * 2048. / (3.35e6 * Constants{}.moved),
+              .01);
+  EXPECT_GT(backward("torchtitan"), 1.1 * products);  // Measured with what narrows.
+}
+
+TEST(Price, ProductsOfHopperHideTheSumOfGradients) {
+  const auto each = [](const char* machine, const char* framework) {
+    Layout layout;
+    layout.framework = framework;
+    const auto compute = [&](std::int64_t batch, double bytes) {
+      layout.global_batch = batch;
+      Constants constants;
+      constants.accumulate = bytes;
+      return StepPricer()
+          .price(*find_workload(kSmallModel), layout, find_platform(machine), constants)
+          .compute;
+    };
+    return (compute(4, 8) - compute(4, 0)) / 4;
+  };
+  EXPECT_GT(each("dgx-h100", "fsdp"), 4000);  // 1.4e9 parameters, 8 bytes each, at 2.2 TB/s.
+  EXPECT_LT(each("dgx-h100", "megatron"), 500);
+  EXPECT_GT(each("dgx-a100", "megatron"), 4000);
+}
+
+TEST(Price, TransformerEngineHasFasterAttention) {
+  const Platform platform = find_platform("dgx-h100");
+  Layout layout;
+  const double engine = Rates(platform, layout, Constants{}).attention(1e12);
+  layout.framework = "torchtitan";
+  EXPECT_NEAR(Rates(platform, layout, Constants{}).attention(1e12) / engine, 1.45 / .7, 1e-9);
+}
+
+TEST(Price, ChunksOfAStageScatterNoMoreGradients) {
+  Layout layout;
+  layout.pipeline = 4, layout.data = 8, layout.zero = 2, layout.global_batch = 128;
+  const auto exposed = [&](std::int64_t chunks) {
+    layout.virtual_stages = chunks;
+    const auto compute = [&](bool overlaps) {
+      layout.overlaps_gradients = true, layout.zero = overlaps ? 2 : 1;
+      return price_with(kSmallModel, layout).compute;
+    };
+    return compute(true) - compute(false);
+  };
+  EXPECT_NEAR(exposed(3), exposed(1), .1 * exposed(1));
+}
+
 TEST(Price, FrameworksKeepDifferentBytes) {
   Layout layout;
   layout.data = 8, layout.global_batch = 8;

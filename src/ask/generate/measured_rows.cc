@@ -104,7 +104,9 @@ class RowReader {
     if (layout.framework == "nanotron" && layout.tensor >= 4 && layout.pipeline > 1)
       layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
-    if (layout.precision == "bf16") layout.precision = read.step.platform.device.usual_precision();
+    read_precision(row, read.step.platform.device, layout);
+    read.states_precision =
+        row.has("precision") || sheet_peak(read.step.platform.device, "fp8") <= 0;
     const std::string text = workload_text(row, defaults_.workload, layout);
     read.step.workload = find_workload(text);
     const std::int64_t layers = read.step.workload->layer_count();
@@ -138,6 +140,13 @@ class RowReader {
   }
 
  private:
+  /// Rows that state no precision have the usual one of the device.
+  static void read_precision(const TableRow& row, const DeviceModel& device, Layout& layout) {
+    const bool has_it = sheet_peak(device, layout.precision) > 0;
+    if (layout.precision == "bf16" || (!has_it && !row.has("precision")))
+      layout.precision = device.usual_precision();
+  }
+
   /// No step is shorter than its products at the peak of the data sheet.
   static void check_roofline(const MeasuredRow& row) {
     if (row.out_of_memory) return;
@@ -173,7 +182,9 @@ class RowReader {
     const auto gpus = row.number("gpus"), nodes = row.number("nodes");
     if (gpus && nodes && *nodes >= 1) {
       const std::int64_t per_node = std::llround(*gpus / *nodes);
-      if (*nodes > 1 && per_node >= 1 && per_node < platform.per_node) platform.per_node = per_node;
+      // A host of fewer devices than the machine's. NVLink may join many hosts.
+      if (*nodes > 1 && per_node >= 1 && per_node < platform.per_host)
+        platform.per_host = per_node, platform.per_node = std::min(platform.per_node, per_node);
     }
     return platform;
   }
@@ -190,6 +201,9 @@ void note_assumptions(const MeasuredRow& row, Notes& notes) {
     notes.add(Severity::info, text, fmt::format("row {}: {}", row.number, row.step.name));
   };
   if (row.is_guessed) note("rows are not scored, because their layout was guessed");
+  if (!row.states_precision)
+    notes.add(Severity::info, "rows do not say their precision; what is usual there is assumed",
+              fmt::format("row {}: {}", row.number, row.step.layout.precision));
   if (!row.states_recompute)
     note("rows do not say what they recompute; the least with which they fit is assumed");
 }

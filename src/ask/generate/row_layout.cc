@@ -55,6 +55,16 @@ void read_zero(const TableRow& row, Layout& layout) {
     layout.zero = std::min(3, text[0] - '0');
 }
 
+/// Whether a row of several devices says nothing of how they share the model, or how large a
+/// micro-batch is.
+bool leaves_layout_open(const TableRow& row, std::int64_t gpus) {
+  const auto has_none = [&](std::initializer_list<const char*> names) {
+    return std::ranges::none_of(names, [&](const char* name) { return row.has(name); });
+  };
+  return gpus > 1 && (has_none({"micro_batch", "accumulation"}) ||
+                      has_none({"tp", "pp", "dp", "zero", "micro_batch", "accumulation"}));
+}
+
 /// Fills in layouts of a table that states how many micro-batches are accumulated, but neither
 /// replicas nor micro-batches: a micro-batch is one sample, and devices beyond the replicas share
 /// sequences. Returns whether that was guessed.
@@ -94,7 +104,8 @@ bool read_layout(const TableRow& row, Layout& layout) {
     layout.pipeline = gpus / (layout.tensor * layout.data);
   std::int64_t accumulation = 1;
   row.read("accumulation", accumulation);
-  const bool is_guessed = share_devices(row, gpus, accumulation, layout);
+  const bool is_guessed =
+      share_devices(row, gpus, accumulation, layout) || leaves_layout_open(row, gpus);
   if (gpus > 0 && row.has("dp") && row.has("pp") && layout.devices() != gpus)
     throw Error(fmt::format("gpus: must be tp x pp x dp x cp, {}, got {}", layout.devices(), gpus));
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);

@@ -34,15 +34,20 @@ double inferred_heads(std::int64_t hidden, const Layout& layout) {
   return static_cast<double>(hidden / best);
 }
 
+/// The number of parameters that a row states, if it does.
+std::optional<double> stated_parameters(const TableRow& row) {
+  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in billions.
+  const auto stated = row.number("parameters");
+  return stated && *stated < kBillions ? *stated * kGiga : stated;
+}
+
 /// Adds the usual vocabulary (GPT-2's, padded, or BLOOM's) that is nearest to what the stated
 /// parameters leave for the embedding table.
 void add_vocabulary(const TableRow& row, std::string& settings) {
   constexpr double kUsual[] = {51'200, 250'880};
-  constexpr double kBillions = 1e6;  // Smaller numbers of parameters are in billions.
   const double layers = *row.number("layers"), hidden = *row.number("hidden");
   const double blocks = layers * (12 * hidden * hidden + 13 * hidden);
-  const double stated = *row.number("parameters");
-  const double left = ((stated < kBillions ? stated * kGiga : stated) - blocks) / hidden;
+  const double left = (*stated_parameters(row) - blocks) / hidden;
   const double nearest =
       std::abs(left - kUsual[0]) < std::abs(left - kUsual[1]) ? kUsual[0] : kUsual[1];
   settings += ",vocabulary=" + to_text(nearest);
@@ -112,13 +117,34 @@ std::string preset_of(const std::string& model, const Layout& layout) {
   return presets.empty() ? "" : std::string(presets.front());
 }
 
+/// Throws Error if a model made from a row's shape is not the one whose parameters the row states:
+/// it may have experts, which no column says.
+void check_parameters(const TableRow& row, const std::string& text) {
+  constexpr double kTolerance = .15;  // Vocabularies and what gates add are guessed.
+  const auto stated = stated_parameters(row);
+  if (!stated) return;
+  const double made = find_workload(text)->parameters();
+  if (std::abs(made / *stated - 1) > kTolerance)
+    throw Error(
+        fmt::format("model: must have the parameters that the row states, {:.3g}; its "
+                    "shape has {:.3g}, got '{}'",
+                    *stated, made, row.text("model")));
+}
+
+/// Whether a row states the width of `preset`, which says more of its blocks than a row does.
+bool has_width_of(const std::string& preset, const TableRow& row) {
+  if (preset.empty()) return false;
+  const nlohmann::json described = write_json(*find_workload(preset));
+  return row.number("hidden") == described.value("hidden", 0.);
+}
+
 }  // namespace
 
 std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout) {
   const std::string model = row.text("model");
   const std::string preset = preset_of(model, layout);
-  const bool has_shape =
-      row.has("layers") && row.has("hidden") && (row.has("heads") || preset.empty());
+  const bool has_shape = row.has("layers") && row.has("hidden") &&
+                         (row.has("heads") || preset.empty()) && !has_width_of(preset, row);
   std::string text;
   if (!preset.empty() && !has_shape)
     text = preset;
@@ -149,7 +175,9 @@ std::string workload_text(const TableRow& row, const std::string& usual, const L
   if (has_shape) add_sizes(row, settings);
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
-  return text + (text.find(':') == std::string::npos ? ":" : ",") + settings;
+  text += (text.find(':') == std::string::npos ? ":" : ",") + settings;
+  if (has_shape && usual.empty()) check_parameters(row, text);
+  return text;
 }
 
 }  // namespace foretrace
