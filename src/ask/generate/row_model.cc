@@ -138,40 +138,48 @@ bool has_width_of(const std::string& preset, const TableRow& row) {
   return row.number("hidden") == described.value("hidden", 0.);
 }
 
-}  // namespace
-
-std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout) {
+/// What a row is priced as, without settings: a preset, `usual`, or a transformer with the row's
+/// shape.
+std::string base_model(const TableRow& row, const std::string& usual, const std::string& preset,
+                       bool has_shape, const Layout& layout) {
   const std::string model = row.text("model");
-  const std::string preset = preset_of(model, layout);
-  const bool has_shape = row.has("layers") && row.has("hidden") &&
-                         (row.has("heads") || preset.empty()) && !has_width_of(preset, row);
-  std::string text;
-  if (!preset.empty() && !has_shape)
-    text = preset;
-  else if (has_shape || !usual.empty())
-    text = usual.empty() ? "transformer" : usual;
-  else if (model.starts_with("GPT") && row.has("parameters"))
-    text = inferred_shape(*row.number("parameters"), layout);
-  else if (model.starts_with("Llama-3.1-8B"))
-    text = "llama3-8b";
-  else
-    throw Error(fmt::format(
-        "model: must be a known one, or the row must have layers and hidden, got '{}'", model));
+  if (!preset.empty() && !has_shape) return preset;
+  if (has_shape || !usual.empty()) return usual.empty() ? "transformer" : usual;
+  if (model.starts_with("GPT") && row.has("parameters"))
+    return inferred_shape(*row.number("parameters"), layout);
+  if (model.starts_with("Llama-3.1-8B")) return "llama3-8b";
+  throw Error(fmt::format(
+      "model: must be a known one, or the row must have layers and hidden, got '{}'", model));
+}
+
+/// The settings that a row adds to a model, such as "layers=4,sequence=4096"; the width is only one
+/// of them if the row has the whole shape.
+std::string stated_settings(const TableRow& row, const std::string& text, bool has_shape,
+                            const Layout& layout) {
   std::string settings;
   const auto add = [&](std::string_view column, std::string_view setting) {
     if (const auto value = row.number(column))
       settings += fmt::format("{}{}={}", settings.empty() ? "" : ",", setting, to_text(*value));
   };
-  if (text.find(':') == std::string::npos || has_shape) {
-    add("layers", "layers");
-    if (has_shape) add("hidden", "hidden"), add("heads", "heads");
-    if (has_shape && !row.has("heads"))
+  if (text.find(':') == std::string::npos || has_shape) add("layers", "layers");
+  if (has_shape) {
+    add("hidden", "hidden"), add("heads", "heads");
+    if (!row.has("heads"))
       settings += ",heads=" + to_text(inferred_heads(std::llround(*row.number("hidden")), layout));
   }
   add("sequence", "sequence");
-  if (const auto length = row.number("sequence");
-      length && (text.starts_with("mpt") || text.starts_with("transformer")))
-    settings += ",positions=" + to_text(*length);
+  if (text.starts_with("mpt") || text.starts_with("transformer")) add("sequence", "positions");
+  return settings;
+}
+
+}  // namespace
+
+std::string workload_text(const TableRow& row, const std::string& usual, const Layout& layout) {
+  const std::string preset = preset_of(row.text("model"), layout);
+  const bool has_shape = row.has("layers") && row.has("hidden") &&
+                         (row.has("heads") || preset.empty()) && !has_width_of(preset, row);
+  std::string text = base_model(row, usual, preset, has_shape, layout);
+  std::string settings = stated_settings(row, text, has_shape, layout);
   if (has_shape) add_sizes(row, settings);
   if (!preset.empty() && !has_shape && row.has("layers")) add_dense_layers(text, row, settings);
   if (settings.empty()) return text;
