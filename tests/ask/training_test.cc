@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "foretrace/ask/generate.h"
@@ -53,6 +54,21 @@ TEST(Training, PricesAndPowerAreThoseOfTheLongestName) {
   const nlohmann::json json = training_json(run);
   EXPECT_EQ(json["gpus"], 16);
   EXPECT_TRUE(json["failures"].is_null());
+}
+
+TEST(Training, FilesAreReadOnceForManySteps) {
+  const Folder folder;
+  TrainingQuestion question;
+  question.steps = "900k";
+  question.prices = folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}})");
+  question.power = folder.write("w.json", R"({"power": {"h100": "700 W"}})");
+  const TrainingRuns runs(question);
+  for (const std::string& path : {question.prices, question.power}) std::filesystem::remove(path);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_DOUBLE_EQ(runs.of(kStep).price->point, 500 * 16 * 2);
+    EXPECT_DOUBLE_EQ(runs.of(kStep).energy->point, 500 * 16 * 700.0);
+  }
+  EXPECT_THROW(run_of(question, kStep), Error);
 }
 
 TEST(Training, APriceNeedsADeviceAndItsName) {

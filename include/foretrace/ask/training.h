@@ -2,6 +2,8 @@
 
 // The sum of many steps: a part of questions whose answer is the time of one.
 
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -36,19 +38,54 @@ struct RepeatedStep {
   std::optional<double> tokens{};  ///< Of a step; empty if unknown.
 };
 
-/// Returns nullopt if the question does not ask. Throws Error, naming the option, if it cannot be
-/// answered.
+struct GpuPrice {
+  double per_hour = 0;
+  std::string currency;
+};
+
+/// A file that says something of GPUs, such as {"prices": {"h100": "2.5 USD/h"}}. It is read once.
+/// The text of a device is that of the longest name with which the device's name begins: "h100" for
+/// h100-sxm5-80gb.
+class GpuFigures {
+ public:
+  /// `key` is "prices" or "power". An empty path is no file. Throws Error if the file cannot be
+  /// read.
+  GpuFigures(std::string path, const char* key);
+  bool is_given() const { return !path_.empty(); }
+  /// Both throw Error, with the path, if there is no such text. REQUIRES: is_given().
+  GpuPrice price_of(const std::string& device) const;
+  double watts_of(const std::string& device) const;
+
+ private:
+  template <class Read>
+  auto of_device(const std::string& device, const std::string& example, const Read& read) const;
+
+  std::string path_;
+  const char* key_;
+  std::shared_ptr<const nlohmann::json> file_;
+};
+
+/// Adds up runs of one question. The files of prices and power are read once.
+class TrainingRuns {
+ public:
+  /// Throws Error if a file cannot be read. REQUIRES: the question outlives this.
+  explicit TrainingRuns(const TrainingQuestion& question);
+  /// Throws Error, naming the option, if it cannot be answered. REQUIRES: the question asks.
+  TrainingRun of(const RepeatedStep& step) const;
+
+ private:
+  const TrainingQuestion& question_;
+  GpuFigures prices_, power_;
+};
+
+/// Returns nullopt if the question does not ask. Throws Error as TrainingRuns does.
 std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step);
 
 /// Reads "15T", "300B", "1.5M", "100k" or a plain number, at most 10^18. Throws Error, naming the
 /// option.
 double large_count(const std::string& option, const std::string& text);
 
-struct GpuPrice {
-  double per_hour = 0;
-  std::string currency;
-};
-/// The price of the longest name that the device's begins with: "h100" for h100-sxm5-80gb.
+/// The price of one device.
 GpuPrice price_of(const std::string& path, const std::string& device);
 
 /// Share of the time that trains, if a job fails every `between` seconds on average, a checkpoint

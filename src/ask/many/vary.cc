@@ -164,8 +164,7 @@ void count_samples(const SweepPlan& plan, bool is_most, Curve& curve) {
 
 /// Says what the whole training takes and costs at each point, as figures before those of the step,
 /// and which point is the cheapest of those that fit. A device without a price gets a note.
-void add_runs(const JobRanks& job, const SweepPlan& plan, const TrainingQuestion& question,
-              Curve& curve) {
+void add_runs(const JobRanks& job, const SweepPlan& plan, const TrainingRuns& runs, Curve& curve) {
   const SweepAxis& axis = plan.combinations().front().axes.front();
   const SweepPoint* cheapest = nullptr;
   double least = 0;
@@ -175,7 +174,7 @@ void add_runs(const JobRanks& job, const SweepPlan& plan, const TrainingQuestion
     try {
       const Scenario scenario = parse_scenario(
           plan.scenario(0, {axis.value_of_text(name, plan.combinations().front().scenario)}));
-      const TrainingRun run = *run_of(question, repeated_step(job, scenario, point.step_time));
+      const TrainingRun run = runs.of(repeated_step(job, scenario, point.step_time));
       std::vector<SweepFigure> figures = {
           {"training.time_ns", std::to_string(std::llround(run.seconds.point * 1e9))}};
       if (run.price)
@@ -234,6 +233,8 @@ Curve vary(const JobRanks& job, const Scenario& scenario, const Vary& question,
   SweepQuestions questions(plan_of(scenario, question), to_text(scenario),
                            options_of(question, ledger_path, reading));
   const SweepPlan& plan = questions.plan;
+  std::optional<TrainingRuns> runs;
+  if (training.is_asked()) runs.emplace(training);
   const SettingPath& setting = *plan.combinations().front().axes.front().setting();
   questions.reported = setting.is_of_memory() ? 0 : scenario.transforms.size() - setting.step();
   questions.ask_about(job);
@@ -248,7 +249,7 @@ Curve vary(const JobRanks& job, const Scenario& scenario, const Vary& question,
   bisection.finish(curve);
   throw_if_all_refused(curve);
   mark_front(!setting.is_of_memory(), curve);
-  if (training.is_asked()) add_runs(job, plan, training, curve);
+  if (runs) add_runs(job, plan, *runs, curve);
   if (!curve.until().empty()) find_answer(plan, curve);
   return curve;
 }

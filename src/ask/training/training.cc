@@ -56,31 +56,20 @@ std::string key_for(const nlohmann::json& all, const char* key, const std::strin
   return longest;
 }
 
-/// The text that the file has for the device in its object `key`.
-template <class Read>
-auto of_device(const std::string& path, const char* key, const std::string& device,
-               const std::string& example, const Read& read) {
-  const nlohmann::json json = read_json_file(path);
-  return within(path, [&] {
-    const auto all = json.is_object() ? json.find(key) : json.end();
-    if (all == json.end() || !all->is_object())
-      throw Error(fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key, device, example));
-    const std::string best_match = key_for(*all, key, device);
-    return within(fmt::format("{}: {}", key, best_match), [&] {
-      const nlohmann::json& text = (*all)[best_match];
-      if (!text.is_string())
-        throw Error(fmt::format("must be a string with a unit, such as \"{}\"", example));
-      return read(text.get<std::string>());
-    });
-  });
-}
-
-double watts_of(const std::string& text) {
+double read_watts(const std::string& text) {
   const std::optional<Quantity> found = quantity_of(text);
   if (found && found->unit == "W") return found->number;
   if (found && found->unit == "kW") return found->number * 1000;
   throw Error(fmt::format(
       "must be the power of a GPU while it trains, such as \"700 W\", got \"{}\"", text));
+}
+
+GpuPrice read_price(const std::string& text) {
+  const std::optional<Quantity> found = quantity_of(text);
+  if (!found || found->unit.size() < 3 || !found->unit.ends_with("/h"))
+    throw Error(fmt::format(
+        "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
+  return {found->number, std::string(found->unit.substr(0, found->unit.size() - 2))};
 }
 
 RangedNumber times(const RangedNumber& number, double factor) {
@@ -153,32 +142,64 @@ void TrainingQuestion::check_use() const {
   if (!is_asked() && !prices.empty()) throw Error("--prices: needs --tokens or --total-steps");
 }
 
-std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step) {
-  if (!question.is_asked()) return std::nullopt;
+GpuFigures::GpuFigures(std::string path, const char* key) : path_(std::move(path)), key_(key) {
+  if (is_given()) file_ = std::make_shared<const nlohmann::json>(read_json_file(path_));
+}
+
+template <class Read>
+auto GpuFigures::of_device(const std::string& device, const std::string& example,
+                           const Read& read) const {
+  return within(path_, [&] {
+    const auto all = file_->is_object() ? file_->find(key_) : file_->end();
+    if (all == file_->end() || !all->is_object())
+      throw Error(
+          fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key_, device, example));
+    const std::string best_match = key_for(*all, key_, device);
+    return within(fmt::format("{}: {}", key_, best_match), [&] {
+      const nlohmann::json& text = (*all)[best_match];
+      if (!text.is_string())
+        throw Error(fmt::format("must be a string with a unit, such as \"{}\"", example));
+      return read(text.get<std::string>());
+    });
+  });
+}
+
+GpuPrice GpuFigures::price_of(const std::string& device) const {
+  return of_device(device, "2.5 USD/h", read_price);
+}
+
+double GpuFigures::watts_of(const std::string& device) const {
+  return of_device(device, "700 W", read_watts);
+}
+
+TrainingRuns::TrainingRuns(const TrainingQuestion& question)
+    : question_(question), prices_(question.prices, "prices"), power_(question.power, "power") {}
+
+TrainingRun TrainingRuns::of(const RepeatedStep& step) const {
   TrainingRun run{.gpus = step.gpus};
-  if (!question.steps.empty()) {
-    run.steps = large_count("--total-steps", question.steps);
+  if (!question_.steps.empty()) {
+    run.steps = large_count("--total-steps", question_.steps);
     if (step.tokens) run.tokens = run.steps * *step.tokens;
   } else {
     if (!step.tokens)
       throw Error(
           "--tokens: must not be given where the tokens of a step are unknown; give "
           "--total-steps");
-    run.tokens = large_count("--tokens", question.tokens);
+    run.tokens = large_count("--tokens", question_.tokens);
     run.steps = std::ceil(*run.tokens / *step.tokens);
   }
   run.seconds = times(
       {in_seconds_of(step.time), in_seconds_of(step.lower), in_seconds_of(step.upper)}, run.steps);
   run.assumptions.emplace_back("all steps of the run take as long as the predicted one");
-  if (question.mtbf_hours) add_failures(question, run);
+  if (question_.mtbf_hours) add_failures(question_, run);
   const double gpu_hours = static_cast<double>(run.gpus) / kHour;
-  if (!question.prices.empty()) {
-    const GpuPrice price = price_of(question.prices, step.device);
+  if (prices_.is_given()) {
+    const GpuPrice price = prices_.price_of(step.device);
     run.price_of_hour = price.per_hour, run.currency = price.currency;
     run.price = times(run.seconds, gpu_hours * price.per_hour);
   }
-  if (!question.power.empty()) {
-    run.watts = of_device(question.power, "power", step.device, "700 W", watts_of);
+  if (power_.is_given()) {
+    run.watts = power_.watts_of(step.device);
     run.energy = times(run.seconds, gpu_hours * run.watts);
     run.assumptions.emplace_back(
         "GPUs draw this power all the time; hosts, network and cooling are not counted");
@@ -186,14 +207,13 @@ std::optional<TrainingRun> run_of(const TrainingQuestion& question, const Repeat
   return run;
 }
 
+std::optional<TrainingRun> run_of(const TrainingQuestion& question, const RepeatedStep& step) {
+  if (!question.is_asked()) return std::nullopt;
+  return TrainingRuns(question).of(step);
+}
+
 GpuPrice price_of(const std::string& path, const std::string& device) {
-  return of_device(path, "prices", device, "2.5 USD/h", [](const std::string& text) {
-    const std::optional<Quantity> found = quantity_of(text);
-    if (!found || found->unit.size() < 3 || !found->unit.ends_with("/h"))
-      throw Error(fmt::format(
-          "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
-    return GpuPrice{found->number, std::string(found->unit.substr(0, found->unit.size() - 2))};
-  });
+  return GpuFigures(path, "prices").price_of(device);
 }
 
 TrainingRun::Failures goodput_with(double between, double checkpoint, double restart) {
