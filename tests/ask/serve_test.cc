@@ -2,13 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "document/document.h"
 #include "document/forms/forms.h"
 #include "foretrace/error.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -95,6 +98,57 @@ TEST(ServeModel, ComparesWithMeasuredDeployments) {
   question.calibrate = path;
   EXPECT_NE(serve_model(question).points[0].latency("tpot")->mean,
             serve_model(llama_question()).points[0].latency("tpot")->mean);
+}
+
+TEST(ServeModel, TokensCostWhatTheirShareOfAnHourDoes) {
+  const Folder folder;
+  ServeQuestion question = llama_question();
+  question.load += ",range=1";
+  question.prices = folder.write("p.json", R"({"prices": {"h100": "3.6 EUR/h"}})");
+  const ServingPoint point = serve_model(question).points[0];
+  ASSERT_TRUE(point.price);
+  EXPECT_EQ(point.price->currency, "EUR");
+  EXPECT_EQ(point.price->of_hour, 3.6);
+  // An hour costs 3.6, a second .001, so a million tokens 1000 over the tokens of a second.
+  EXPECT_DOUBLE_EQ(point.price->output.point, 1000 / point.output_tokens_per_second);
+  EXPECT_DOUBLE_EQ(point.price->output.lower, 1000 / point.upper_output_tokens);
+  EXPECT_DOUBLE_EQ(point.price->output.upper, 1000 / point.lower_output_tokens);
+  EXPECT_DOUBLE_EQ(point.price->all.point, 1000 / point.all_tokens_per_second);
+  // Prompts of 512 tokens and answers of 64.
+  EXPECT_NEAR(point.price->output.upper / point.price->all.upper, 576.0 / 64, 1e-9);
+  question.prices = folder.write("other.json", R"({"prices": {"b200": "3.6 EUR/h"}})");
+  EXPECT_NE(serve_failure(question).find("prices: must have h100"), std::string::npos);
+  question.against = "x.csv";
+  EXPECT_EQ(serve_failure(question), "--prices: must not be given with --against");
+}
+
+TEST(ServeModel, EachMachineHasItsPriceInEveryForm) {
+  const Folder folder;
+  ServeQuestion question = llama_question();
+  question.vary = "machine=dgx-h100,dgx-a100,dgx-b200";
+  question.prices =
+      folder.write("p.json", R"({"prices": {"h100": "4 USD/h", "a100": "1.5 EUR/h"}})");
+  const ServingReport report = serve_model(question);
+  EXPECT_EQ(report.points[0].price->of_hour, 4);
+  EXPECT_EQ(report.points[1].price->of_hour, 1.5);
+  EXPECT_FALSE(report.points[2].price);
+  const nlohmann::json json = to_json(report);
+  EXPECT_EQ(json["points"][1]["price"]["of_a_million_output_tokens"]["point"],
+            report.points[1].price->output.point);
+  EXPECT_TRUE(json["points"][2]["price"].is_null());
+  std::ostringstream csv, text;
+  write_csv(report, csv);
+  std::istringstream lines(csv.str());
+  std::string line;
+  for (std::int64_t heading_commas = -1; std::getline(lines, line);) {
+    const auto commas = std::ranges::count(line, ',');
+    if (heading_commas < 0) heading_commas = commas;
+    EXPECT_EQ(commas, heading_commas) << line;
+  }
+  EXPECT_NE(csv.str().find(",,,,,\n"), std::string::npos) << "no price of the third";
+  write_text(document_of(report), text);
+  EXPECT_NE(text.str().find(" EUR"), std::string::npos);
+  EXPECT_NE(text.str().find("machine=dgx-b200 has no price"), std::string::npos) << text.str();
 }
 
 TEST(ServeModel, RefusesInOneSentence) {

@@ -112,7 +112,8 @@ ANSWERS = [
          files={"{out}.scale.html": "page"}),
     *forms("generate", "gpt3-175b", "--machine", "dgx-a100", "--layout", "tp=8,pp=8,dp=16,global_batch=3072,recompute=full",
            names=("text", "json", "csv")),
-    *forms("serve", "llama3-8b", "--machine", "dgx-h100", "--vary", "concurrency=1,4", names=("text", "json", "csv")),
+    *forms("serve", "llama3-8b", "--machine", "dgx-h100", "--vary", "concurrency=1,4", "--prices", "{prices}", names=("text", "json", "csv", "markdown")),
+    Case("serve", "llama3-8b", "--machine", "dgx-h100", "--prices", "{prices}", "--html", "{out}.serve.html", files={"{out}.serve.html": "page"}),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
     Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
@@ -155,6 +156,7 @@ MISTAKES = [
     Case("serve", named(3), "--machine", "dgx-h100"), Case("serve", "llama3-8b", "--machine", "dgx-h100", "--engine", named(3)),
     Case("serve", "llama3-8b", "--machine", "dgx-h100", "--load", named(3)), Case("serve", "llama3-8b", "--machine", "dgx-h100", "--vary", named(3)),
     Case("serve", "llama3-8b", "--machine", "dgx-h100", "--table", "{broken}"), Case("serve", "--against", "{broken}"),
+    Case("serve", "llama3-8b", "--machine", "dgx-h100", "--prices", "{broken}"),
     Case("collective", named(3)), Case("collective", "auto", "--machine", named(3)), Case("collective", "auto", "--machine", "dgx-h100", "--against", "{broken}"),
     Case("collective", "auto", "--machine", "dgx-h100", "--against", "{measured}", "--only", named(2)),
 ]
@@ -203,6 +205,7 @@ class Names(unittest.TestCase):
             "damaged": '{"traceEvents": [{"name": "' + "\x1b[31m\n::error::FORGED" + '"]}',
             "measured": "machine,gpus,nodes,collective,bytes,time_us\n" + "".join(
                 f'"{" ".join(named(i).replace(chr(34), "").split())}",{8 * nodes},{nodes},all_reduce,1048576,30\n' for i in range(4) for nodes in (1, 2)),
+            "prices": json.dumps({"prices": {"h100": f"4 {named(3)}/h"}}),
             "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
             "layers": json.dumps({"batches": [{"layers": [{"name": named(i), "algorithms": [{"name": named(i), "time": "5ms", "memory": "1MB"}]} for i in range(3)]}]}),
             "system": json.dumps({"title": named(2), "tasks": [{"name": named(3), "time": "2"}], "assert": ["time < 1"]}),

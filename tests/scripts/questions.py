@@ -230,7 +230,8 @@ BUYER = [
               (6 * 8.03e9 * 8192 / BIG, 5), (fast * 2.0 / 3.35 * 1.5, fast * BIG / 312e12)])]),
     Asked("What do a million tokens cost, answered within 500 ms and 50 ms?",
           "serve llama3-8b --machine dgx-h100 --load concurrency=64,input=1024,output=256 --goodput ttft=500ms,tpot=50ms --prices prices.json",
-          answer=[("# output tokens a second a GPU.* # USD for a million", lambda rate, price: [rate, 4 / 3600 / rate * 1e6])]),
+          answer=[("# output tokens a second a GPU, # to #; # with prompts .* # USD for a million output tokens, # to #; # USD for a million with prompts, # to #;",
+                  lambda rate, low, high, all, *_: [rate, low, high, all, *[4 / 3600 / one * 1e6 for one in (rate, high, low, all, all * high / rate, all * low / rate)]])]),
     Asked("What does one more node bring?", f"scale {GPU} --machine dgx-a100 --gpus 8,16", answer=[
         (" 8 # # # #x # .* 16 # # # #x #", lambda *found: [
             *found[:3], 8 * gpu.step / found[0], 100 * gpu.step / found[0], *found[5:8], 16 * gpu.step / found[5], 100 * gpu.step / found[5]])]),

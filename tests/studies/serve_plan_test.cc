@@ -174,7 +174,7 @@ TEST(PlanServe, PriceIsThatOfTheGpusForTheOfferedTokens) {
   Folder folder;
   ServePlanQuestion question = llama8b_plan();
   question.served.load = "rate=2,requests=60,input=1000,output=100,range=1";
-  question.prices = folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}})");
+  question.served.prices = folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}})");
   const ServePlanReport report = plan_serve(question);
   ASSERT_EQ(report.ranked.front().gpus, 1);
   EXPECT_NEAR(*report.ranked.front().price, 2. / 3600 / (2 * 100) * 1e6, 1e-9);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/answer/training.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -27,6 +28,13 @@ struct LatencyFigure {
   std::optional<std::pair<Nanoseconds, Nanoseconds>> interval{};  ///< 80 %, of the mean.
 };
 
+/// What a million tokens cost, if GPUs are paid for as long as the load lasts.
+struct TokenPrice {
+  double of_hour = 0;  ///< Of a GPU.
+  std::string currency{};
+  RangedNumber output{}, all{};  ///< Of output tokens; of all, prompts included.
+};
+
 struct ServingPoint {
   std::string changed{};  ///< The settings that differ: "max_num_seqs=64"; empty for one point.
   std::int64_t requests = 0, gpus = 1;
@@ -36,6 +44,7 @@ struct ServingPoint {
   double all_tokens_per_second = 0;                         ///< Of a GPU, prompts included.
   double lower_output_tokens = 0, upper_output_tokens = 0;  ///< 80 % interval.
   std::optional<double> goodput{};        ///< Requests a second within the demanded times, if any.
+  std::optional<TokenPrice> price{};      ///< nullopt without prices.
   double concurrency = 0;                 ///< Mean number of requests in flight.
   double cache_mean = 0, cache_peak = 0;  ///< Shares of the blocks.
   double waiting_mean = 0;

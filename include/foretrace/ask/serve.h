@@ -17,6 +17,7 @@ struct ServeQuestion final : Described {
   void describe_served(Fields& fields);
   void describe_measured(Fields& fields);
   void describe_memory(Fields& fields);
+  void describe_prices(Fields& fields);
 
   std::string model;            ///< For find_workload(); a transformer.
   std::string machine;          ///< For find_cluster().
@@ -32,6 +33,7 @@ struct ServeQuestion final : Described {
   std::string calibrate{};  ///< CSV of measured deployments to correct by.
   std::string against{};    ///< CSV of measured deployments to compare with.
   std::string goodput{};    ///< Demanded times: "ttft=500ms,tpot=50ms".
+  std::string prices{};     ///< As in TrainingQuestion.
   std::string vary{};       ///< "tensor=2,4": a setting of this, of the engine or of the load.
 
  private:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "foretrace/ask/serve.h"
+#include "foretrace/ask/training.h"
 #include "serve/deployment.h"
 
 namespace foretrace {
@@ -17,6 +18,9 @@ serve::Deployment deployment_of(const ServeQuestion& question);
 /// Reads measured deployments; no path: nothing to correct by. Adds what was used.
 serve::ServeCalibration serve_calibration_of(const std::string& path,
                                              std::vector<std::string>& assumptions);
+
+/// The price of a million tokens, each of which takes `seconds` of a GPU.
+double price_of_a_million(double seconds, const GpuPrice& price);
 
 /// "tensor 4, 2 replicas"
 std::string placement_text(const ServeQuestion& question);

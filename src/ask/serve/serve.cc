@@ -191,7 +191,42 @@ std::vector<ServingError> serving_errors(const std::vector<ServedRow>& rows) {
   return errors;
 }
 
+/// The ends of the interval are those of the throughput.
+TokenPrice token_price(const ServingPoint& point, const GpuPrice& price) {
+  const double outputs = point.output_tokens_per_second, all = point.all_tokens_per_second;
+  const auto ranged = [&](double tokens) {
+    return RangedNumber{price_of_a_million(1 / tokens, price),
+                        price_of_a_million(outputs / tokens / point.upper_output_tokens, price),
+                        price_of_a_million(outputs / tokens / point.lower_output_tokens, price)};
+  };
+  return {price.per_hour, price.currency, ranged(outputs), ranged(all)};
+}
+
+/// Adds a price to each point. Where several devices are asked about, one without a price is noted.
+void add_prices(const ServeQuestion& question, const std::vector<Deployment>& deployments,
+                ServingReport& report) {
+  if (question.prices.empty()) return;
+  const GpuFigures prices(question.prices, "prices");
+  for (std::size_t i = 0; i < deployments.size(); ++i) {
+    ServingPoint& point = report.points[i];
+    if (!point.refused.empty()) continue;
+    try {
+      point.price = token_price(point, prices.price_of(deployments[i].platform.device.name));
+    } catch (const Error& error) {
+      if (deployments.size() == 1) throw;
+      report.assumptions.push_back(point.changed + " has no price: " + error.what());
+    }
+  }
+  report.assumptions.push_back(
+      "GPUs are paid for from the first request to the last token of the replayed load");
+}
+
 }  // namespace
+
+double price_of_a_million(double seconds, const GpuPrice& price) {
+  constexpr double kHour = 3600, kMillion = 1e6;
+  return seconds * price.per_hour / kHour * kMillion;
+}
 
 std::string placement_text(const ServeQuestion& question) {
   std::string text = fmt::format("tensor {}", question.tensor);
@@ -258,6 +293,10 @@ void ServeQuestion::describe_memory(Fields& fields) {
                 "Share of memory for the engine; by default its own rule", 0.05, 1);
 }
 
+void ServeQuestion::describe_prices(Fields& fields) {
+  fields.path("prices", prices, "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
+}
+
 void ServeQuestion::describe(Fields& fields) {
   describe_served(fields);
   fields.choice("cache", cache, {"auto", "bf16", "fp8", "fp4"}, "Precision of keys and values");
@@ -267,6 +306,7 @@ void ServeQuestion::describe(Fields& fields) {
   fields.as({.value = "TIMES"})
       .text("goodput", goodput,
             "Demanded times; the answer counts requests that meet them: ttft=500ms,tpot=50ms");
+  describe_prices(fields);
   fields.as({.value = "SETTING=VALUES"})
       .text("vary", vary, "Values of a setting of engine, load or layout: max_num_seqs=32,64,128");
 }
@@ -287,6 +327,7 @@ ServingReport serve_model(const ServeQuestion& question) {
   const serve::ServeCalibration calibration = within(
       "--calibrate", [&] { return serve_calibration_of(question.calibrate, report.assumptions); });
   if (!question.against.empty()) {
+    if (!question.prices.empty()) throw Error("--prices: must not be given with --against");
     const auto rows = served_rows(question.against, calibration, report.assumptions);
     for (const ServedRow& row : rows)
       report.rows.push_back({.id = row.row.id,
@@ -325,6 +366,7 @@ ServingReport serve_model(const ServeQuestion& question) {
   const std::int64_t blocks = first.engine.blocks > 0 ? first.engine.blocks : memory.blocks;
   report.cache_tokens = blocks * first.engine.block;
   add_serve_assumptions(question, first, report.assumptions);
+  add_prices(question, deployments, report);
   return report;
 }
 

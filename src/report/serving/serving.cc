@@ -20,6 +20,20 @@ namespace {
 
 std::string speed(double per_second) { return to_fixed(per_second, per_second < 10 ? 2 : 0); }
 
+/// With about three digits, as prices of tokens are often small.
+std::string money(double price) {
+  return to_fixed(price, price < .1 ? 4 : price < 10 ? 3 : price < 100 ? 2 : 1);
+}
+
+std::string price_sentence(const TokenPrice& price) {
+  const auto ranged = [&](const RangedNumber& number, const char* tokens) {
+    return fmt::format("{} {} for a million {}, {} to {}", money(number.point), price.currency,
+                       tokens, money(number.lower), money(number.upper));
+  };
+  return fmt::format("{}; {}; at {} {} for a GPU and hour", ranged(price.output, "output tokens"),
+                     ranged(price.all, "with prompts"), to_text(price.of_hour), price.currency);
+}
+
 void describe_point(const ServingReport& report, const ServingPoint& point, Document& document) {
   Table table{.heading = {"", "mean", "from", "to", "p50", "p90", "p99"}, .rows = {}, .left = {0}};
   for (const LatencyFigure& figure : point.latencies) {
@@ -40,6 +54,7 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
                   to_fixed(point.requests_per_second, 2), speed(point.output_tokens_per_second),
                   speed(point.lower_output_tokens), speed(point.upper_output_tokens),
                   speed(point.all_tokens_per_second)));
+  if (point.price) document.say("Price", price_sentence(*point.price));
   if (point.goodput)
     document.say("Goodput", to_fixed(*point.goodput, 2) + " requests a second in demanded times");
   document.say("In flight",
@@ -78,6 +93,18 @@ std::string latency_plot(const ServingReport& report) {
                            .described = "Latency over output tokens a second a GPU"});
 }
 
+bool has_price(const ServingReport& report) {
+  return std::ranges::any_of(report.points,
+                             [](const ServingPoint& point) { return point.price.has_value(); });
+}
+
+void add_price_cells(const std::optional<TokenPrice>& price, std::vector<std::string>& cells) {
+  if (!price) return cells.resize(cells.size() + 4);
+  cells.push_back(money(price->output.point) + " " + price->currency);
+  for (const double end : {price->output.lower, price->output.upper}) cells.push_back(money(end));
+  cells.push_back(money(price->all.point) + " " + price->currency);
+}
+
 void describe_points(const ServingReport& report, Document& document) {
   Table table{.heading = {"", "TTFT", "p99", "TPOT", "p99", "requests/s", "tokens/s a GPU", "from",
                           "to", "cache", "waiting"},
@@ -87,6 +114,8 @@ void describe_points(const ServingReport& report, Document& document) {
   bool has_goodput = false;
   for (const ServingPoint& point : report.points) has_goodput |= point.goodput.has_value();
   if (has_goodput) table.heading.emplace_back("goodput/s");
+  if (has_price(report))
+    table.heading.insert(table.heading.end(), {"a million outputs", "from", "to", "with prompts"});
   for (const ServingPoint& point : report.points) {
     if (!point.refused.empty()) {
       refused.push_back(point.changed + ": " + point.refused);
@@ -101,6 +130,7 @@ void describe_points(const ServingReport& report, Document& document) {
                           speed(point.upper_output_tokens), to_share(point.cache_mean, 0),
                           to_fixed(point.waiting_mean, 1)});
     if (has_goodput) table.rows.back().push_back(to_fixed(point.goodput.value_or(0), 2));
+    if (has_price(report)) add_price_cells(point.price, table.rows.back());
     bounds.push_back(point.changed + ": " + point.bound +
                      (point.is_covered ? " (covered)" : " (extrapolated)"));
   }
@@ -132,10 +162,14 @@ void describe_errors(const ServingReport& report, Document& document) {
 /// The latencies and the throughput, for the head.
 std::string summary_of(const ServingPoint& point) {
   if (!point.refused.empty()) return {};
-  return fmt::format("TTFT {}, TPOT {}, {} output tokens a second a GPU, {} to {}; bound by {}",
+  const std::string price =
+      point.price ? fmt::format("{} {} for a million output tokens; ",
+                                money(point.price->output.point), point.price->currency)
+                  : "";
+  return fmt::format("TTFT {}, TPOT {}, {} output tokens a second a GPU, {} to {}; {}bound by {}",
                      to_text(point.latency("ttft")->mean), to_text(point.latency("tpot")->mean),
                      speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
-                     speed(point.upper_output_tokens), point.bound);
+                     speed(point.upper_output_tokens), price, point.bound);
 }
 
 nlohmann::json figure_json(const LatencyFigure& figure) {
@@ -147,6 +181,10 @@ nlohmann::json figure_json(const LatencyFigure& figure) {
     json.update({{"lower_ns", figure.interval->first.count()},
                  {"upper_ns", figure.interval->second.count()}});
   return json;
+}
+
+nlohmann::json price_json(const RangedNumber& price) {
+  return {{"point", price.point}, {"lower", price.lower}, {"upper", price.upper}};
 }
 
 nlohmann::json point_json(const ServingPoint& point) {
@@ -173,9 +211,26 @@ nlohmann::json point_json(const ServingPoint& point) {
                {"bound", point.bound},
                {"covered", point.is_covered},
                {"basis", point.basis}});
+  json["price"] = nullptr;
+  if (const auto& price = point.price)
+    json["price"] = {{"currency", price->currency},
+                     {"of_gpu_hour", price->of_hour},
+                     {"of_a_million_output_tokens", price_json(price->output)},
+                     {"of_a_million_tokens", price_json(price->all)}};
   json["goodput_requests_per_second"] = number_json(point.goodput);
   for (const auto& [name, share] : point.shares) json["step_shares"][name] = share;
   return json;
+}
+
+void write_price(const std::optional<TokenPrice>& price, std::ostream& out) {
+  if (!price) {
+    out << ",,,,,";
+    return;
+  }
+  out << ',' << csv_text(price->currency);
+  for (const double number :
+       {price->output.point, price->output.lower, price->output.upper, price->all.point})
+    out << ',' << to_text(number);
 }
 
 }  // namespace
@@ -191,11 +246,15 @@ void write_csv(const ServingReport& report, std::ostream& out) {
   }
   out << "changed,ttft_mean_ns,ttft_lower_ns,ttft_upper_ns,ttft_p99_ns,tpot_mean_ns,tpot_lower_ns,"
          "tpot_upper_ns,tpot_p99_ns,requests_per_second,output_tokens_per_second_per_gpu,"
-         "cache_mean,waiting_mean,preemptions,covered,refused\n";
+         "cache_mean,waiting_mean,preemptions,covered,refused";
+  if (has_price(report))
+    out << ",currency,price_of_a_million_output_tokens,price_lower,price_upper,"
+           "price_of_a_million_tokens";
+  out << '\n';
   for (const ServingPoint& point : report.points) {
     out << csv_text(point.changed) << ',';
     if (!point.refused.empty()) {
-      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << '\n';
+      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (has_price(report) ? ",,,,,\n" : "\n");
       continue;
     }
     for (const char* name : {"ttft", "tpot"}) {
@@ -205,7 +264,9 @@ void write_csv(const ServingReport& report, std::ostream& out) {
     }
     out << to_text(point.requests_per_second) << ',' << to_text(point.output_tokens_per_second)
         << ',' << to_text(point.cache_mean) << ',' << to_text(point.waiting_mean) << ','
-        << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ",\n";
+        << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ',';
+    if (has_price(report)) write_price(point.price, out);
+    out << '\n';
   }
 }
 

@@ -25,8 +25,7 @@ class PlanServe final : public Question {
         .text("tensor", tensor_, "Tensor parallel GPUs to choose from; by default all that fit");
     served.describe_memory(fields);
     served.describe_measured(fields);
-    fields.path("prices", question_.prices,
-                "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
+    served.describe_prices(fields);
     fields.integer("top", top_, "How many configurations to rank", 1, 1000);
   }
 

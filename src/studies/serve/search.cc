@@ -90,8 +90,7 @@ class Search {
     for (const SloPart& part : space_.slo)
       report_.slo += fmt::format("{}{} up to {}", report_.slo.empty() ? "" : ", ", part.name,
                                  to_text(part.limit));
-    if (!question.prices.empty())
-      report_.currency = price_of(question.prices, space_.base.platform.device.name).currency;
+    if (space_.price) report_.currency = space_.price->currency;
   }
 
   ServePlanReport run() {

@@ -31,7 +31,6 @@ struct ServePlanQuestion {
   std::string slo{};                   ///< "ttft_p99=2s,tpot_p99=50ms"
   std::vector<std::int64_t> gpus{};    ///< Counts to choose from; none: all of the machine.
   std::vector<std::int64_t> tensor{};  ///< The same for tensor parallel GPUs; none: all that fit.
-  std::string prices{};                ///< As in TrainingQuestion.
   std::size_t top = 5;
 };
 

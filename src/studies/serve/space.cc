@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::int64_t, 5> kTokenLimits = {1024, 2048, 4096, 8192, 16384};
 /// Each configuration replays all requests, so a load is refused if it has more.
 constexpr std::size_t kMaxRequests = 20'000;
-constexpr double kHour = 3600, kMillion = 1e6, kNano = 1e9;
+constexpr double kNano = 1e9;
 
 class Slo final : public Described {
  public:
@@ -98,8 +98,7 @@ ServeSpace::ServeSpace(const ServePlanQuestion& asked) : question(asked) {
   read_load();
   calibration_ = within(
       "--calibrate", [&] { return serve_calibration_of(question.served.calibrate, assumptions); });
-  if (!question.prices.empty())
-    per_hour_ = price_of(question.prices, base.platform.device.name).per_hour;
+  if (!first.prices.empty()) price = price_of(first.prices, base.platform.device.name);
 }
 
 void ServeSpace::read_load() {
@@ -234,7 +233,7 @@ ServePlanRow ServeSpace::row_of(const ServeCandidate& candidate,
                    .point = typical};
   for (const SloPart& part : slo)
     row.figures.push_back({part.name, part.limit, typical.latency(part.latency)->*part.statistic});
-  if (per_hour_ > 0) row.price = cost_of(typical) * per_hour_ / kHour * kMillion;
+  if (price) row.price = price_of_a_million(cost_of(typical), *price);
   return row;
 }
 
@@ -250,6 +249,7 @@ std::string command_of(const ServeQuestion& asked) {
   add("weights", asked.weights, ""), add("cache", asked.cache, "");
   add("gpu-memory-utilization", asked.utilization, defaults.utilization);
   add("table", asked.table, ""), add("calibrate", asked.calibrate, "");
+  add("prices", asked.prices, "");
   return text + " --load " + asked.load;
 }
 

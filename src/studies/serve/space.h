@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/ask/training.h"
 #include "foretrace/fields.h"
 #include "serve/deployment.h"
 #include "studies/serve/serve_plan.h"
@@ -51,6 +52,7 @@ class ServeSpace {
   std::vector<std::string> caches;  ///< In the order of preference.
   std::size_t requests = 0;
   std::vector<std::string> assumptions;
+  std::optional<GpuPrice> price;  ///< nullopt without prices.
 
   /// All copies of which the last count of GPUs has room: within a host, or of whole hosts.
   std::vector<ServedCopy> copies() const;
@@ -75,8 +77,7 @@ class ServeSpace {
   std::int64_t sequences_of(const ServeCandidate& candidate) const;
 
   serve::ServeCalibration calibration_;
-  double offered_ = 0;   ///< Output tokens a second of an open load; 0: it is not open.
-  double per_hour_ = 0;  ///< Price of a GPU.
+  double offered_ = 0;  ///< Output tokens a second of an open load; 0: it is not open.
 };
 
 /// The question that `serve` answers, as a command.
