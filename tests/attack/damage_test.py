@@ -270,11 +270,13 @@ class Damage(unittest.TestCase):
         layers = {"samples": 5, "batches": [{"size": 2, "layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]}
         system = {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n", "count": "n"}, {"name": "b", "after": ["a"]}],
                   "search": {"n": "1..4"}, "figures": ["x = time"], "rows": [{"n": 1}]}
+        against = lambda path: [["collective", "auto", "--machine", "dgx-h100", "--against", path]]
         return {
             "calibration.json": (json.dumps(calibration), lambda path: [["collective", "all_reduce", "--machine", "dgx-h100", "--bytes", "1MB",
                                                                         "--calibrate", path]]),
             "cluster.json": (made("list", "machines", "dgx-h100", "--format", "json").stdout.decode(),
                              lambda path: [["collective", "all_reduce", "--machine", path, "--bytes", "1MB"]]),
+            "inspector.jsonl": (small_inputs.inspector(), against), "inspector.prom": (small_inputs.inspector_text(), against),
             "jobs.json": (json.dumps(jobs), lambda path: [["plan", "allocate", path, "--nodes", "4"]]),
             "layers.json": (json.dumps(layers), lambda path: [["plan", "size", "--layers", path, "--memory", "1GB"]]),
             "system.json": (json.dumps(system), lambda path: [["plan", "system", path]]),

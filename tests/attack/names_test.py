@@ -93,6 +93,8 @@ ANSWERS = [
            "--calibrate-nodes", "2", names=("text", "json", "csv")),
     Case("collective", "auto", "--machine", "dgx-h100", "--ranks", "8", "--calibrate", "{measured}", "--html", "{out}.collective.html",
          files={"{out}.collective.html": "page"}),
+    *forms("collective", "auto", "--machine", "dgx-h100", "--against", "{inspector}", names=("text", "json", "csv", "markdown")),
+    Case("collective", "auto", "--against", "{inspector}", "--html", "{out}.inspector.html", files={"{out}.inspector.html": "page"}),
     *forms("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "4", "--global-batch", "8", "--quiet", names=("text", "json", "csv", "markdown")),
     *(Case("plan", "mpt-1b", "--machine", "dgx-h100", "--gpus", "2", "--global-batch", "8", "--keep", "{out}.plans.jsonl", files={"{out}.plans.jsonl": "jsonl"}) for _ in (1, 2)),
     Case("plan", "merge", "{out}.plans.jsonl", "-o", "{out}.plan.jsonl", files={"{out}.plan.jsonl": "jsonl"}),
@@ -205,6 +207,11 @@ class Names(unittest.TestCase):
             "damaged": '{"traceEvents": [{"name": "' + "\x1b[31m\n::error::FORGED" + '"]}',
             "measured": "machine,gpus,nodes,collective,bytes,time_us\n" + "".join(
                 f'"{" ".join(named(i).replace(chr(34), "").split())}",{8 * nodes},{nodes},all_reduce,1048576,30\n' for i in range(4) for nodes in (1, 2)),
+            "inspector": "".join(json.dumps({
+                "header": {"id": named(i), "comm_name": named(i + 1), "rank": rank, "n_ranks": 2, "nnodes": 1},
+                "metadata": {"inspector_output_format_version": named(i)},
+                "coll_perf": {"coll": kind, "coll_sn": 1, "coll_msg_size_bytes": 1 << 20, "coll_exec_time_us": 30 + rank}}) + "\n"
+                for i in range(4) for rank in range(2) for kind in ("AllReduce", named(i))),
             "prices": json.dumps({"prices": {"h100": f"4 {named(3)}/h"}}),
             "program": f"malloc ::add-mask::FORGED 1MiB\nmalloc ::error::FORGED 2MiB\nfree ::error::FORGED\n",
             "layers": json.dumps({"batches": [{"layers": [{"name": named(i), "algorithms": [{"name": named(i), "time": "5ms", "memory": "1MB"}]} for i in range(3)]}]}),

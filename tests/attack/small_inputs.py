@@ -49,6 +49,20 @@ def kineto():
                        "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": kineto_events()}).encode()
 
 
+def inspector():
+    """A log of NCCL Inspector, with one all-reduce of two ranks."""
+    return "".join(json.dumps({
+        "header": {"id": "0x1", "comm_name": "DP", "rank": rank, "n_ranks": 2, "nnodes": 1},
+        "metadata": {"inspector_output_format_version": "v4.2"},
+        "coll_perf": {"coll": "AllReduce", "coll_sn": 1, "coll_msg_size_bytes": 1048576, "coll_exec_time_us": 30 + rank}}) + "\n" for rank in (0, 1))
+
+
+def inspector_text():
+    """Its text for Prometheus."""
+    return "".join(f'nccl_{metric}{{gpu="GPU0",comm_name="DP",n_nodes="1",nranks="2",collective="AllReduce"}} {value}\n'
+                   for metric, value in (("bus_bandwidth_gbs", 35.1), ("collective_exec_time_microseconds", 30)))
+
+
 def packed(data, name="trace.json"):
     """A .tar.gz with one member."""
     file = io.BytesIO()

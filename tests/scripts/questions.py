@@ -101,7 +101,7 @@ NEW_USER = [
           f"predict {GPU} --with 'scale:where.kind=kernel,where.name=/fmha|flash/,factor=0.5'",
           [("How much # -> #", [gpu.step, gpu.step - gpu.each("fmha") / 2])]),
     Asked("What does NCCL cost?", f"nccl {RANKS}", "collective auto --against", f"collective auto --against {RANKS}",
-          [("all_reduce ranks 0-3 # 5 # # # #", [4 * four_ranks.ELEMENTS, 1e6 * (TRANSFER + LATE), 1e6 * LATE, 1e6 * LATE, 1e6 * TRANSFER]),
+          [("all_reduce ranks 0-3 # 5 # # # 3, 100 % #", [4 * four_ranks.ELEMENTS, 1e6 * (TRANSFER + LATE), 1e6 * LATE, 1e6 * LATE, 1e6 * TRANSFER]),
            ("5000.00 to 5000.00 #", [BUS])]),
     Asked("Why is the utilization 30 %?", f"util {SMALL}", "foretrace advise", f"advise {SMALL}",
           [("Bound by the host", []), ("kernels run # of the time", [percent(small.each(), small.step)])]),

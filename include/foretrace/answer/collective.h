@@ -63,6 +63,7 @@ struct RecordedCollectives {
   std::uint32_t nodes = 1;  ///< Nodes of the machine that the group spans; 1 without a machine.
   Bytes bytes{};            ///< The whole buffer, as nccl-tests counts it; 0 if unknown.
   std::size_t count = 0;
+  std::size_t matched = 0;      ///< Those that several ranks recorded, which have a skew.
   std::size_t kernels = 0;      ///< Recorded kernels; `count` times the ranks that recorded one.
   Nanoseconds kernel_total{0};  ///< Time of all these kernels, with their waits for others.
   Nanoseconds kernel{0};        ///< Time of a typical one.
@@ -75,6 +76,12 @@ struct RecordedCollectives {
   /// From the last entry to the exit of the rank that entered last, which is the whole kernel of
   /// that rank and needs no common clock; nullopt if no other rank recorded it.
   std::optional<Spread> transfer;
+  struct Last {
+    std::int64_t rank = 0;  ///< In a log of NCCL Inspector, of the communicator.
+    std::size_t times = 0;
+  };
+  /// The rank that entered last most often; nullopt if none was later than others.
+  std::optional<Last> last{};
   double bus_bandwidth = 0;           ///< Bytes per second, of the typical transfer; 0 if unknown.
   std::optional<Nanoseconds> priced;  ///< nullopt without a machine, and for unknown sizes.
 

@@ -30,8 +30,7 @@ namespace {
 std::vector<MeasuredCollective> rows_of(const CollectiveQuestion& question, const std::string& path,
                                         Operation operation) {
   if (!is_recording(path)) return read_measured_file(path, operation, question.only);
-  Notes unread;
-  return measured_in(path, recorded_in(path, devices_per_node(question), unread));
+  return measured_in(path, recorded_in(question, path).rows);
 }
 
 /// Identity of measured rows: operation, nodes, ranks, bytes.
@@ -40,8 +39,7 @@ using MeasuredTimes = std::map<Key, std::vector<double>>;
 
 struct ComparedRows {
   MeasuredTimes rows;
-  std::vector<RecordedCollectives> recorded;  ///< Empty unless a recording is compared with.
-  Notes notes;                                ///< About that recording.
+  Recording recording;  ///< Empty unless one is compared with.
   bool has(const Key& key) const { return rows.contains(key); }
 };
 
@@ -98,13 +96,13 @@ ComparedRows compared_rows(const CollectiveQuestion& question,
   const bool same = question.against == question.calibrate;
   std::vector<MeasuredCollective> rows;
   if (is_recording(question.against)) {
-    compared.recorded = recorded_in(question.against, devices_per_node(question), compared.notes);
+    compared.recording = recorded_in(question, question.against);
     if (!names_operation(question)) return compared;
     if (question.machine.empty())
       throw Error(
           "--against: a recording needs --machine to price one operation; name auto to "
           "see what was recorded");
-    rows = measured_in(question.against, compared.recorded);
+    rows = measured_in(question.against, compared.recording.rows);
   } else {
     rows = read_measured_file(question.against, requested.operation, question.only);
   }
@@ -251,21 +249,6 @@ void add_assumptions(CollectiveReport& report, const CollectiveQuestion& questio
         "of rings; --calibrate FILE uses measured times");
 }
 
-void add_recorded_assumptions(CollectiveReport& report) {
-  if (report.recorded.empty()) return;
-  report.assumptions.push_back(
-      "transfer is the kernel of the rank that entered last, from its entry to its own exit; skew "
-      "is from the first entry to the last, on clocks that common ends relate; of several "
-      "collectives, the lower of the middle two counts");
-  const auto alone = std::ranges::count_if(
-      report.recorded, [](const auto& row) { return !row.transfer.has_value(); });
-  if (alone > 0)
-    report.assumptions.push_back(fmt::format(
-        "{} of {} rows {} recorded by one rank alone, which has no skew: its kernels include the "
-        "wait for the others, so that neither transfer nor bandwidth is known; record all ranks",
-        alone, report.recorded.size(), alone == 1 ? "was" : "were"));
-}
-
 /// Prices the sizes of each shape that the question or the measured rows name.
 void add_rows(const CollectiveQuestion& question, const RequestedCollective& requested,
               const Calibration* calibration, const ComparedRows& compared,
@@ -306,14 +289,14 @@ CollectiveReport price_collective(const CollectiveQuestion& question) {
   CollectiveReport report;
   report.fidelity = question.fidelity;
   report.groups = static_cast<std::uint32_t>(question.groups);
-  report.recorded = compared.recorded, report.notes = compared.notes;
+  report.recorded = compared.recording.rows, report.notes = compared.recording.notes;
   price_recorded(question, measured, report.recorded);
   if (report.recorded.empty() || names_operation(question))
     add_rows(question, requested, measured, compared, report);
   else if (!question.machine.empty())
     report.machine = source_of(find_cluster(question.machine, 1));
   add_assumptions(report, question, calibration);
-  add_recorded_assumptions(report);
+  for (const std::string& text : compared.recording.assumptions) report.assumptions.push_back(text);
   add_errors(report);
   return report;
 }

@@ -11,27 +11,16 @@
 #include <tuple>
 #include <utility>
 
+#include "ask/collective/recorded_times.h"
 #include "ask/job/job.h"
-#include "base/statistics.h"
 #include "foretrace/error.h"
+#include "import/inspector/inspector.h"
 
 namespace foretrace {
 namespace {
 
 /// Operation, group and bytes.
 using RecordedKey = std::tuple<std::string, std::string, std::int64_t>;
-
-/// The recorded times of the collectives with one key.
-struct RecordedTimes {
-  std::uint32_t ranks = 0, nodes = 1;
-  std::size_t count = 0;
-  std::vector<Nanoseconds> kernels, skews, transfers;
-};
-
-RecordedCollectives::Spread spread_of(const std::vector<Nanoseconds>& times) {
-  const auto [least, most] = std::minmax_element(times.begin(), times.end());
-  return {.typical = lower_median(times), .least = *least, .most = *most};
-}
 
 class RecordedTable {
  public:
@@ -42,9 +31,11 @@ class RecordedTable {
     for (const MatchedCollective& collective : job_.join.collectives) add_matched(collective);
     for (std::size_t i = 0; i < job_.ranks.size(); ++i) add_alone(i);
     std::vector<RecordedCollectives> rows;
-    for (const auto& [key, times] : times_) rows.push_back(row_of(key, times));
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.kernel_total > b.kernel_total; });
+    for (const auto& [key, times] : times_) {
+      const auto& [operation, group, bytes] = key;
+      rows.push_back(times.row(operation, group, {bytes}));
+    }
+    sort_rows(rows);
     return rows;
   }
 
@@ -78,6 +69,7 @@ class RecordedTable {
     }
     times.nodes = static_cast<std::uint32_t>(nodes.size());
     ++times.count;
+    if (collective.arrival_skew > 0ns) ++times.last[job_.world[last.rank].number];
     times.skews.push_back(collective.arrival_skew);
     times.transfers.push_back(last.recorded);
   }
@@ -102,27 +94,6 @@ class RecordedTable {
     }
   }
 
-  static RecordedCollectives row_of(const RecordedKey& key, const RecordedTimes& times) {
-    const auto& [operation, group, bytes] = key;
-    RecordedCollectives row{.operation = operation,
-                            .group = group,
-                            .ranks = times.ranks,
-                            .nodes = times.nodes,
-                            .bytes = {bytes},
-                            .count = times.count,
-                            .kernels = times.kernels.size(),
-                            .kernel = lower_median(times.kernels)};
-    for (const Nanoseconds time : times.kernels) row.kernel_total += time;
-    if (times.transfers.empty()) return row;
-    row.skew = spread_of(times.skews);
-    row.transfer = spread_of(times.transfers);
-    const auto known = operation_recorded_as(operation);
-    if (known && row.transfer->typical > 0ns)
-      row.bus_bandwidth = static_cast<double>(bytes) * bus_factor(*known, row.ranks) * 1e9 /
-                          static_cast<double>(row.transfer->typical.count());
-    return row;
-  }
-
   const JobRanks& job_;
   std::uint32_t per_node_;
   /// Recorded collectives that no row counts yet.
@@ -130,15 +101,8 @@ class RecordedTable {
   std::map<RecordedKey, RecordedTimes> times_;
 };
 
-}  // namespace
-
-bool is_recording(const std::string& path) {
-  constexpr std::string_view kEndings[] = {".gz", ".ftrace", ".zst", ".json", ".sqlite"};
-  std::error_code none;
-  return std::filesystem::is_directory(path, none) ||
-         std::ranges::any_of(kEndings, [&](auto ending) { return path.ends_with(ending); });
-}
-
+/// Number of devices of the machine that are near each other: on one host, or in one NVLink domain.
+/// Returns 0 without a machine. Throws Error as find_cluster() does.
 std::uint32_t devices_per_node(const CollectiveQuestion& question) {
   if (question.machine.empty()) return 0;
   const Cluster cluster = find_cluster(question.machine, 1);
@@ -146,20 +110,46 @@ std::uint32_t devices_per_node(const CollectiveQuestion& question) {
       std::max({1, cluster.facts.devices_per_host, cluster.facts.devices_per_nvlink_domain}));
 }
 
-std::vector<RecordedCollectives> recorded_in(const std::string& path, std::uint32_t per_node,
-                                             Notes& notes) {
+Recording traced_in(const CollectiveQuestion& question, const std::string& path) {
   const JobRanks job = read_job(path, {.memory = false, .joining = Joining::required});
-  std::vector<RecordedCollectives> rows = RecordedTable(job, per_node).collect();
+  Recording recording;
+  recording.rows = RecordedTable(job, devices_per_node(question)).collect();
   Notes all;
   for (const Rank& rank : job.ranks) all.merge(rank.import_notes);
   for (const Note& note : all.all()) {
     if (note.severity == Severity::warning)
-      notes.add(note.severity, note.text, note.example, note.count);
+      recording.notes.add(note.severity, note.text, note.example, note.count);
   }
-  if (!rows.empty()) return rows;
-  throw Error(path + ": has no collective" +
-              (notes.empty() ? "; record ranks of a job that uses NCCL or RCCL"
-                             : ": " + notes.all().front().text));
+  if (recording.rows.empty())
+    throw Error(path + ": has no collective" +
+                (recording.notes.empty() ? "; record ranks of a job that uses NCCL or RCCL"
+                                         : ": " + recording.notes.all().front().text));
+  recording.assumptions.emplace_back(
+      "transfer is the kernel of the rank that entered last, from its entry to its own exit; skew "
+      "is from the first entry to the last, on clocks that common ends relate; of several "
+      "collectives, the lower of the middle two counts");
+  const auto alone = std::ranges::count_if(
+      recording.rows, [](const auto& row) { return !row.transfer.has_value(); });
+  if (alone > 0)
+    recording.assumptions.push_back(fmt::format(
+        "{} of {} rows {} recorded by one rank alone, which has no skew: its kernels include the "
+        "wait for the others, so that neither transfer nor bandwidth is known; record all ranks",
+        alone, recording.rows.size(), alone == 1 ? "was" : "were"));
+  return recording;
+}
+
+}  // namespace
+
+bool is_recording(const std::string& path) {
+  constexpr std::string_view kEndings[] = {".gz", ".ftrace", ".zst", ".json", ".sqlite"};
+  std::error_code none;
+  return std::filesystem::is_directory(path, none) ||
+         std::ranges::any_of(kEndings, [&](auto ending) { return path.ends_with(ending); }) ||
+         holds_inspector_log(path);
+}
+
+Recording recorded_in(const CollectiveQuestion& question, const std::string& path) {
+  return holds_inspector_log(path) ? inspected_in(question, path) : traced_in(question, path);
 }
 
 std::vector<MeasuredCollective> measured_in(const std::string& path,
@@ -177,8 +167,8 @@ std::vector<MeasuredCollective> measured_in(const std::string& path,
   }
   if (rows.empty())
     throw Error(path +
-                ": has no collective of several ranks with its size; record all ranks with "
-                "PyTorch's record_shapes=True");
+                ": has no collective of several ranks with its size; record all ranks, with "
+                "PyTorch's record_shapes=True if it is a trace");
   return rows;
 }
 

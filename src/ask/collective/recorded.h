@@ -17,19 +17,23 @@
 
 namespace foretrace {
 
-/// Whether a path is a trace or a folder of traces, not a table of times, judged by its ending.
+/// Whether a path is a trace, a log of NCCL Inspector or a folder, not a table of times, judged by
+/// its ending and its first bytes.
 bool is_recording(const std::string& path);
 
-/// Number of devices of the machine that are near each other: on one host, or in one NVLink domain.
-/// Returns 0 without a machine. Throws Error as find_cluster() does.
-std::uint32_t devices_per_node(const CollectiveQuestion& question);
+struct Recording {
+  /// By operation, group and size, those with most time first, without prices.
+  std::vector<RecordedCollectives> rows;
+  std::vector<std::string> assumptions;
+  Notes notes;  ///< Warnings about the files.
+};
 
-/// All collectives of a recording by operation, group and size, those with most time first, without
-/// prices. Ranks are placed in order, `per_node` to a node; 0 puts all on one node. Adds the
-/// warnings about the files to `notes`. Throws TraceError if the recording cannot be read or its
-/// ranks are not of one job, and Error if it has no collective.
-std::vector<RecordedCollectives> recorded_in(const std::string& path, std::uint32_t per_node,
-                                             Notes& notes);
+/// All collectives of a recording. The ranks of a trace are placed in order, as many to a node as
+/// the machine has near each other; without a machine, all are on one node. Throws TraceError if
+/// the recording cannot be read or its ranks are not of one job, and Error if it has no collective.
+Recording recorded_in(const CollectiveQuestion& question, const std::string& path);
+/// The same for logs of NCCL Inspector (inspected.cc), which say how many hosts there are.
+Recording inspected_in(const CollectiveQuestion& question, const std::string& path);
 
 /// The typical transfers of those that have one, a size and a known operation. `path` is for
 /// errors. Throws Error if there are none.

@@ -7,6 +7,9 @@ namespace {
 
 std::string describe_json(std::string_view head) {
   if (contains(head, "\"traceEvents\"") || contains(head, "\"schemaVersion\"")) return {};
+  if (contains(head, "\"inspector_output_format_version\""))
+    return "a log of NCCL Inspector, which has no timeline; ask foretrace collective auto "
+           "--against FILE";
   if (contains(head, "\"communicators\"")) return "a list of communicators";
   if (contains(head, "\"dataDeps\"") || contains(head, "\"durationMicros\""))
     return "a Chakra execution trace as JSON; give the .et file that it was made from";

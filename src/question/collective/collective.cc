@@ -97,7 +97,8 @@ class Collective final : public Question {
   void describe_measured(Fields& fields) {
     fields.path("against", question_.against,
                 "Compare with measured times: output of nccl-tests, CSV with the columns "
-                "collective, bytes, gpus, nodes and time_us, or a recording of all ranks");
+                "collective, bytes, gpus, nodes and time_us, a recording of all ranks, or logs of "
+                "NCCL Inspector");
     fields.as({.value = "COLUMN=TEXT"})
         .texts("only", question_.only, "Use only rows of CSV files whose COLUMN has TEXT");
     fields.path("calibrate", question_.calibrate,

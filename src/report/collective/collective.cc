@@ -168,6 +168,14 @@ std::string short_group(const std::string& group) {
   return text;
 }
 
+/// "3, 87 %": the rank, and in which share of the collectives that have a skew.
+std::string last_text(const RecordedCollectives& row) {
+  return fmt::format("{}, {}", row.last->rank,
+                     to_share(static_cast<double>(row.last->times) /
+                                  static_cast<double>(std::max<std::size_t>(1, row.matched)),
+                              0));
+}
+
 std::vector<std::string> recorded_cells(const RecordedCollectives& row) {
   return {row.operation,
           short_group(row.group),
@@ -176,6 +184,7 @@ std::vector<std::string> recorded_cells(const RecordedCollectives& row) {
           microseconds(row.kernel),
           row.skew ? microseconds(row.skew->typical) : "",
           row.skew ? microseconds(row.skew->most) : "",
+          row.last ? last_text(row) : "",
           row.transfer ? microseconds(row.transfer->typical) : "",
           row.transfer ? spread_text(*row.transfer) : "",
           row.bus_bandwidth > 0 ? gigabytes(row.bus_bandwidth) : ""};
@@ -183,7 +192,7 @@ std::vector<std::string> recorded_cells(const RecordedCollectives& row) {
 
 Table recorded_table(const CollectiveReport& report) {
   Table table{.heading = {"recorded", "group", "bytes", "count", "kernel us", "skew us",
-                          "most skew us", "transfer us", "least to most", "busbw GB/s"},
+                          "most skew us", "last", "transfer us", "least to most", "busbw GB/s"},
               .rows = {},
               .left = {0, 1}};
   if (has_prices(report)) table.heading.insert(table.heading.end(), {"priced us", "error"});
@@ -217,7 +226,10 @@ nlohmann::json recorded_json(const RecordedCollectives& row) {
           {"kernels", row.kernels},
           {"kernel_total_ns", row.kernel_total.count()},
           {"kernel_ns", row.kernel.count()},
+          {"matched", row.matched},
           {"skew", spread_json(row.skew)},
+          {"last", row.last ? nlohmann::json{{"rank", row.last->rank}, {"times", row.last->times}}
+                            : nlohmann::json()},
           {"transfer", spread_json(row.transfer)},
           {"busbw_bytes_per_second",
            row.bus_bandwidth > 0 ? nlohmann::json(row.bus_bandwidth) : nlohmann::json()},
@@ -236,7 +248,7 @@ void write_spread(const std::optional<RecordedCollectives::Spread>& spread, std:
 void write_recorded_csv(const CollectiveReport& report, std::ostream& out) {
   out << "collective,group,ranks,nodes,bytes,count,kernels,kernel_total_ns,kernel_ns,skew_ns,"
          "skew_least_ns,skew_most_ns,transfer_ns,transfer_least_ns,transfer_most_ns,busbw_gbps,"
-         "priced_ns,error\n";
+         "priced_ns,error,matched,last_rank,last_times\n";
   for (const RecordedCollectives& row : report.recorded) {
     const std::optional<double> error = row.error();
     out << csv_text(row.operation) << ',' << csv_text(row.group) << ',' << row.ranks << ','
@@ -247,7 +259,8 @@ void write_recorded_csv(const CollectiveReport& report, std::ostream& out) {
     write_spread(row.transfer, out);
     out << ',' << (row.bus_bandwidth > 0 ? to_text(row.bus_bandwidth / kGiga) : "") << ','
         << (row.priced ? std::to_string(row.priced->count()) : "") << ','
-        << (error ? to_text(*error) : "") << '\n';
+        << (error ? to_text(*error) : "") << ',' << row.matched << ','
+        << (row.last ? fmt::format("{},{}", row.last->rank, row.last->times) : ",") << '\n';
   }
 }
 
