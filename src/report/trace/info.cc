@@ -54,6 +54,17 @@ std::vector<NameTotal> heaviest(const Trace& trace, std::size_t most) {
   return by_name;
 }
 
+/// The device record that ran longest; null if there is none.
+Json longest_json(const Trace& trace) {
+  const DeviceRecord* longest = nullptr;
+  for (const DeviceRecord& record : trace.devices) {
+    if (record.kind == DeviceKind::annotation) continue;
+    if (longest == nullptr || record.duration_ns > longest->duration_ns) longest = &record;
+  }
+  if (longest == nullptr || !trace.has_times) return {};
+  return {{"name", trace.names[longest->name]}, {"duration_ns", longest->duration_ns}};
+}
+
 constexpr std::size_t kHeaviestShown = 10;
 constexpr std::size_t kNameShown = 80;
 
@@ -190,6 +201,7 @@ nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const 
                  {"copied_bytes", bytes_of(trace, DeviceKind::copy)},
                  {"filled_bytes", bytes_of(trace, DeviceKind::fill)},
                  {"heaviest", top},
+                 {"longest", longest_json(trace)},
                  {"tensors",
                   {{"read", census.tensors_read},
                    {"written", census.tensors_written},
