@@ -144,7 +144,8 @@ for (const node of document.querySelectorAll('main *, header *, footer, nav *'))
   check(node, parse(getComputedStyle(node).color), behind(node));
 }
 for (const text of document.querySelectorAll('svg text')) {
-  check(text, parse(getComputedStyle(text).fill), parse(getComputedStyle(text.parentElement.querySelector('rect')).fill));
+  const bar = text.parentElement.querySelector(':scope > rect');
+  check(text, parse(getComputedStyle(text).fill), bar ? parse(getComputedStyle(bar).fill) : behind(text));
 }
 return low;
 """

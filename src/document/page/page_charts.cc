@@ -57,7 +57,8 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
 std::string html_legend(const std::vector<LegendEntry>& entries) {
   std::string html = "<div class=\"legend\" role=\"group\" aria-label=\"Legend\">\n";
   for (const LegendEntry& entry : entries) {
-    html += fmt::format("<span style=\"--c: var(--{})\">{}</span>\n", html_text(entry.colour),
+    html += fmt::format("<span{} style=\"--c: var(--{})\">{}</span>\n",
+                        entry.is_dashed ? " class=\"dashed\"" : "", html_text(entry.colour),
                         html_text(entry.text));
   }
   return html + "</div>\n";

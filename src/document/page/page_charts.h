@@ -30,9 +30,10 @@ struct BarRow {
 /// `label` is the screen reader's text for the whole picture.
 std::string html_bars(const std::string& label, const std::vector<BarRow>& rows);
 
-/// A colour and its meaning.
+/// A colour of the style sheet and its meaning.
 struct LegendEntry {
   std::string colour, text;
+  bool is_dashed = false;  ///< Of a line.
 };
 std::string html_legend(const std::vector<LegendEntry>& entries);
 

@@ -3,6 +3,7 @@
 #include "foretrace/answer/collective.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
-#include "document/page/line_plot.h"
+#include "document/page/plot.h"
 #include "document/words/csv_text.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
@@ -323,12 +324,13 @@ std::vector<PlotLine> lines_of(const CollectiveReport& report) {
 }
 
 std::string plot(const CollectiveReport& report) {
-  return line_plot(
-      lines_of(report),
-      {.x_step = 16,
-       .x_label = [](double size) { return size_text(Bytes{static_cast<std::int64_t>(size)}); },
-       .y_label = [](double rate) { return to_text(rate) + " GB/s"; },
-       .described = "Bus bandwidth over size; the table has the same numbers"});
+  return html_plot({.x = {.title = "size",
+                          .label = [](double size) { return size_text(Bytes{std::llround(size)}); },
+                          .step = 16},
+                    .y = {.title = "bus bandwidth",
+                          .label = [](double rate) { return to_text(rate) + " GB/s"; }},
+                    .described = "Bus bandwidth over size; the table has the same numbers",
+                    .lines = lines_of(report)});
 }
 
 /// Names the fastest of the largest size.

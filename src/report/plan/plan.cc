@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
-#include "document/page/line_plot.h"
+#include "document/page/plot.h"
 #include "document/words/csv_text.h"
 #include "document/words/table.h"
 #include "foretrace/version.h"
@@ -247,12 +247,12 @@ std::string front_plot(const PlanReport& report) {
   }
   if (lines.empty()) return "";
   std::ranges::sort(lines.front().points);
-  return line_plot(
-      lines,
-      {.x_step = 2,
-       .x_label = [](double bytes) { return to_text(Bytes{static_cast<std::int64_t>(bytes)}); },
-       .y_label = [](double time) { return to_text(Nanoseconds(static_cast<std::int64_t>(time))); },
-       .described = "Time of a step over memory of a device"});
+  return html_plot(
+      {.x = {.title = "memory of a device",
+             .label = [](double bytes) { return to_text(Bytes{std::llround(bytes)}); }},
+       .y = {.title = "step", .label = [](double time) { return to_text(from_nanoseconds(time)); }},
+       .described = "Time of a step over memory of a device",
+       .lines = std::move(lines)});
 }
 
 std::string fastest_of(const PlanReport& report) {

@@ -2,15 +2,17 @@
 
 #include "foretrace/answer/scale.h"
 
+#include <cmath>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/numbers/scaling.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
-#include "document/page/line_plot.h"
+#include "document/page/plot.h"
 #include "document/words/csv_text.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/report.h"
@@ -117,25 +119,39 @@ std::string best_of(const ScaleReport& report) {
                      to_text(best->step_time), to_text(best->lower), to_text(best->upper));
 }
 
+/// Plots the efficiency of each scheme, with what it is if steps take as long as the ends of their
+/// intervals.
 std::string plot(const ScaleReport& report) {
-  std::vector<PlotLine> lines;
+  Plot all{.x = {.title = "GPUs",
+                 .label = [](double gpus) { return grouped(std::llround(gpus)); },
+                 .step = 2},
+           .y = {.title = "efficiency",
+                 .label = [](double share) { return to_share(share, 0); },
+                 .is_linear = true,
+                 .from = 0,
+                 .to = 1},
+           .described = "Efficiency over GPUs, with its interval; the table has the same numbers"};
+  PlotLine ideal{.name = "ideal: each GPU as fast as one alone", .is_dashed = true};
   for (const ScalePoint& point : report.points) {
-    if (lines.empty() || lines.back().name != point.scheme)
-      lines.push_back({.name = point.scheme, .colour = lines.size()});
-    if (point.refused.empty())
-      lines.back().points.emplace_back(static_cast<double>(point.gpus), point.throughput);
-  }
-  PlotLine ideal{
-      .name = "ideal: each GPU as fast as one alone", .colour = lines.size(), .is_dashed = true};
-  for (const ScalePoint& point : report.points) {
+    if (all.lines.empty() || all.lines.back().name != point.scheme)
+      all.lines.push_back({.name = point.scheme, .colour = all.lines.size()});
+    if (!point.refused.empty()) continue;
     const auto gpus = static_cast<double>(point.gpus);
-    if (point.scheme == report.points.front().scheme) ideal.points.emplace_back(gpus, gpus);
+    const auto if_step_takes = [&](Nanoseconds time) {
+      return point.efficiency * ratio(point.step_time, time);
+    };
+    all.lines.back().points.emplace_back(gpus, point.efficiency);
+    all.lines.back().band.push_back({gpus, if_step_takes(point.upper), if_step_takes(point.lower)});
+    if (point.scheme == report.points.front().scheme) ideal.points.emplace_back(gpus, 1);
   }
-  lines.push_back(std::move(ideal));
-  return line_plot(lines, {.x_step = 2,
-                           .x_label = [](double gpus) { return to_fixed(gpus, 0); },
-                           .y_label = [](double times) { return to_fixed(times, 0) + "x"; },
-                           .described = "Throughput over GPUs; the table has the same numbers"});
+  ideal.colour = all.lines.size();
+  all.lines.push_back(std::move(ideal));
+  const std::string recorded = "recorded: " + to_text(report.recorded) + " a step";
+  all.dots.push_back({.x = static_cast<double>(report.gpus_per_worker),
+                      .y = 1,
+                      .name = recorded,
+                      .tooltip = recorded});
+  return html_plot(std::move(all));
 }
 
 }  // namespace
@@ -195,10 +211,10 @@ Document document_of(const ScaleReport& report) {
   using enum Document::Heading;
   Document document("Scaling");
   document.say(heading(report)).sum_up(best_of(report));
-  document.section("Throughput over GPUs", not_in_text).draw({[&] {
+  document.section("Efficiency over GPUs", not_in_text).draw({[&] {
     return Picture::Made{plot(report) +
-                         "<p>Throughput relative to one GPU. The dashed line is ideal: each GPU as "
-                         "fast as one alone.</p>\n"};
+                         "<p class=\"quiet\">Efficiency is the throughput of each GPU, relative to "
+                         "one alone. The band is the interval of the step time.</p>\n"};
   }});
   document.section("Counts", not_in_text).table(table_of(report));
   if (const Table training = training_table(report); !training.rows.empty())

@@ -10,7 +10,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/document.h"
-#include "document/page/line_plot.h"
+#include "document/page/plot.h"
 #include "document/words/csv_text.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
@@ -87,10 +87,11 @@ std::string latency_plot(const ServingReport& report) {
                                    static_cast<double>(times[i].count()));
   }
   for (PlotLine& line : lines) std::ranges::sort(line.points);
-  return line_plot(lines, {.x_step = 2,
-                           .x_label = speed,
-                           .y_label = [](double ns) { return to_text(from_nanoseconds(ns)); },
-                           .described = "Latency over output tokens a second a GPU"});
+  return html_plot(
+      {.x = {.title = "output tokens a second a GPU", .label = speed},
+       .y = {.title = "latency", .label = [](double ns) { return to_text(from_nanoseconds(ns)); }},
+       .described = "Latency over output tokens a second a GPU; the table has the same numbers",
+       .lines = std::move(lines)});
 }
 
 bool has_price(const ServingReport& report) {
