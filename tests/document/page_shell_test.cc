@@ -106,8 +106,7 @@ TEST(PageCharts, WhatHasNoRoomIsLeftToTheTooltip) {
                                                          .letter = "i",
                                                          .colour = "x",
                                                          .tooltip = "v"}},
-                                              .value = "5 ms",
-                                              .mark_tooltip = {}}});
+                                              .value = "5 ms"}});
   EXPECT_NE(html.find(">compute</text>"), std::string::npos);
   EXPECT_NE(html.find(">c</text>"), std::string::npos);
   EXPECT_EQ(html.find(">i</text>"), std::string::npos);

@@ -33,6 +33,28 @@ std::string part_html(const BarPart& part) {
   return html + "</g>";
 }
 
+/// Lines have an edge in the colour of the page, so that they can be seen on a bar. Those of rows
+/// below each other meet.
+std::string mark_html(const BarMark& mark) {
+  return fmt::format(
+      "<g class=\"mark\" style=\"--c: var(--{1})\"><line class=\"edge\" x1=\"{0}\" x2=\"{0}\" "
+      "y1=\"-2\" y2=\"26\"/><line x1=\"{0}\" x2=\"{0}\" y1=\"-2\" y2=\"26\"><title>{2}</title>"
+      "</line></g>",
+      width_text(mark.at), mark.colour, html_text(mark.tooltip));
+}
+
+std::string range_html(const BarRange& range) {
+  std::string lines;
+  for (const char* kind : {" class=\"edge\"", ""}) {
+    lines += fmt::format(
+        "<line{2} x1=\"{0}\" x2=\"{1}\" y1=\"50%\" y2=\"50%\"/>"
+        "<line{2} x1=\"{0}\" x2=\"{0}\" y1=\"25%\" y2=\"75%\"/>"
+        "<line{2} x1=\"{1}\" x2=\"{1}\" y1=\"25%\" y2=\"75%\"/>",
+        width_text(range.from), width_text(range.to), kind);
+  }
+  return fmt::format("<g class=\"range\">{}<title>{}</title></g>", lines, html_text(range.tooltip));
+}
+
 }  // namespace
 
 std::string html_bars(const std::string& label, const std::vector<BarRow>& rows) {
@@ -42,13 +64,8 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
     html += fmt::format("<span class=\"name\">{}</span><svg aria-hidden=\"true\">",
                         html_text(row.name));
     for (const BarPart& part : row.parts) html += part_html(part);
-    if (row.mark >= 0) {
-      html += fmt::format(
-          "<line class=\"mark-edge\" x1=\"{0}\" x2=\"{0}\" y1=\"0\" y2=\"100%\"/>"
-          "<line class=\"mark\" x1=\"{0}\" x2=\"{0}\" y1=\"0\" y2=\"100%\">"
-          "<title>{1}</title></line>",
-          width_text(row.mark), html_text(row.mark_tooltip));
-    }
+    for (const BarMark& mark : row.marks) html += mark_html(mark);
+    if (row.range) html += range_html(*row.range);
     html += fmt::format("</svg><span class=\"value\">{}</span>\n", html_text(row.value));
   }
   return html + "</div>\n";
@@ -58,8 +75,8 @@ std::string html_legend(const std::vector<LegendEntry>& entries) {
   std::string html = "<div class=\"legend\" role=\"group\" aria-label=\"Legend\">\n";
   for (const LegendEntry& entry : entries) {
     html += fmt::format("<span{} style=\"--c: var(--{})\">{}</span>\n",
-                        entry.is_dashed ? " class=\"dashed\"" : "", html_text(entry.colour),
-                        html_text(entry.text));
+                        entry.shape.empty() ? "" : fmt::format(" class=\"{}\"", entry.shape),
+                        html_text(entry.colour), html_text(entry.text));
   }
   return html + "</div>\n";
 }

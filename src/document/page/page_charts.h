@@ -5,8 +5,9 @@
 // label in the bar or in its tooltip, and a table next to the picture shows the same.
 //
 //     now        |#### compute ####|C|IIIII|            12.5 ms
-//     predicted  |#### compute ####|I|                   9.1 ms
+//     predicted  |#### compute #|--+-|                   9.1 ms, its range, and a mark
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,12 +20,25 @@ struct BarPart {
   std::string tooltip;
 };
 
+/// A line across a bar, such as a limit.
+struct BarMark {
+  double at = 0;       ///< Share of the bar's room.
+  std::string colour;  ///< Of the style sheet, such as "bad".
+  std::string tooltip;
+};
+
+/// What a bar is uncertain by, drawn as a line with two ends.
+struct BarRange {
+  double from = 0, to = 0;  ///< Shares of the bar's room.
+  std::string tooltip;
+};
+
 struct BarRow {
   std::string name;
   std::vector<BarPart> parts;
-  std::string value;         ///< Text after the bar.
-  double mark = -1;          ///< Where a line crosses the bar, such as a limit; negative: none.
-  std::string mark_tooltip;  ///< Text of the mark's tooltip.
+  std::string value = {};  ///< Text after the bar.
+  std::vector<BarMark> marks = {};
+  std::optional<BarRange> range = {};
 };
 
 /// `label` is the screen reader's text for the whole picture.
@@ -33,7 +47,7 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
 /// A colour of the style sheet and its meaning.
 struct LegendEntry {
   std::string colour, text;
-  bool is_dashed = false;  ///< Of a line.
+  std::string shape = {};  ///< "dashed" or "mark" for a line; empty: of an area.
 };
 std::string html_legend(const std::vector<LegendEntry>& entries);
 

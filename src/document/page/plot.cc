@@ -226,8 +226,8 @@ std::string legend(const Plot& plot) {
   std::vector<LegendEntry> entries;
   for (const PlotLine& line : plot.lines) {
     if (!line.name.empty())
-      entries.push_back(
-          {fmt::format("series-{}", line.colour % kColours), line.name, line.is_dashed});
+      entries.push_back({fmt::format("series-{}", line.colour % kColours), line.name,
+                         line.is_dashed ? "dashed" : ""});
   }
   return entries.empty() ? "" : html_legend(entries);
 }

@@ -116,6 +116,11 @@ void add_short(const Advice& advice, Document& document) {
 }
 
 void add_all(const Advice& advice, Document& document) {
+  if (std::string gains = gains_picture(advice); !gains.empty()) {
+    document.section("Gains", Document::Heading::not_in_text).draw({[gains = std::move(gains)] {
+      return Picture::Made{gains};
+    }});
+  }
   document.titled("At most: what would be gained if something took no time", ladder_table(advice));
   add_suggestions(advice, document);
   if (advice.joint)

@@ -23,6 +23,10 @@ std::string more_gpus_sentence(const MoreGpus& more);
 /// Returns "kernels 45 %, host work 31 %", without parts below 1 %.
 std::string path_text(const PathShares& path);
 
+/// Draws what the recommended suggestions leave of a step and save of it, as HTML; empty if there
+/// are none.
+std::string gains_picture(const Advice& advice);
+
 Table ladder_table(const Advice& advice);
 /// Returns the recommended suggestions with this goal, at most `advice.top`.
 std::vector<const Suggestion*> recommended(const Advice& advice, std::string_view goal);

@@ -25,7 +25,7 @@ std::string html_list(const std::string& heading, const std::vector<std::string>
 /// Returns a bar of the parts of a step, on a scale that ends at `widest`.
 BarRow step_bar(const std::string& name, const std::vector<StepPart>& parts,
                 Nanoseconds StepPart::*time, Nanoseconds widest) {
-  BarRow row{.name = name, .parts = {}, .value = {}, .mark_tooltip = {}};
+  BarRow row{.name = name, .parts = {}};
   Nanoseconds at{0};
   for (const StepPart& part : parts) {
     const std::string part_name(part.name);
@@ -73,9 +73,9 @@ std::vector<BarRow> peak_bars(const MemoryPeak& peak, const std::string& when, B
                                .letter = {},
                                .colour = what == "allocated" ? "part-compute" : "part-host",
                                .tooltip = fmt::format("{}: {}", name, to_text(bytes))}},
-                    .value = to_text(bytes),
-                    .mark = limit > Bytes{} ? kWidestBar * ratio(limit, widest) : -1,
-                    .mark_tooltip = "limit: " + to_text(limit)});
+                    .value = to_text(bytes)});
+    if (limit > Bytes{})
+      rows.back().marks = {{kWidestBar * ratio(limit, widest), "bad", "limit: " + to_text(limit)}};
   };
   add("allocated", peak.peak_allocated);
   if (peak.peak_reserved) add("reserved", *peak.peak_reserved);
@@ -115,8 +115,8 @@ Table input_table(const Prediction& prediction) {
   return table;
 }
 
-/// Returns bars of the step time as recorded and as predicted, and of the interval, on one scale
-/// from 0.
+/// Returns bars of the step time as recorded and as predicted, with its interval, on one scale from
+/// 0.
 std::string interval_bars(const Prediction& prediction) {
   const Nanoseconds widest =
       std::max({prediction.upper, prediction.predicted.step_time, prediction.baseline.step_time});
@@ -127,25 +127,17 @@ std::string interval_bars(const Prediction& prediction) {
                              .width = at(time),
                              .label = {},
                              .letter = {},
-                             .colour = "part-host",
+                             .colour = "kept",
                              .tooltip = fmt::format("{}: {}", name, to_text(time))}},
-                  .value = to_text(time),
-                  .mark_tooltip = {}};
+                  .value = to_text(time)};
   };
   std::vector<BarRow> rows;
   if (is_what_if(prediction)) rows.push_back(bar("now", prediction.baseline.step_time));
   rows.push_back(bar(is_what_if(prediction) ? "predicted" : "now", prediction.predicted.step_time));
-  rows.push_back(
-      {.name = "may be",
-       .parts = {{.from = at(prediction.lower),
-                  .width = at(prediction.upper - prediction.lower),
-                  .label = {},
-                  .letter = {},
-                  .colour = "part-input",
-                  .tooltip = fmt::format("between {} and {}", to_text(prediction.lower),
-                                         to_text(prediction.upper))}},
-       .value = fmt::format("{} to {}", to_text(prediction.lower), to_text(prediction.upper)),
-       .mark_tooltip = {}});
+  const std::string between =
+      fmt::format("{} to {}", to_text(prediction.lower), to_text(prediction.upper));
+  rows.back().range = {at(prediction.lower), at(prediction.upper), between};
+  rows.back().value += ", " + between;
   return html_bars("The interval of the prediction; the sentence below says the same", rows);
 }
 
@@ -213,8 +205,7 @@ PageSection sensitivities_section(const PredictionPage& page) {
                                .letter = {},
                                .colour = "part-host",
                                .tooltip = "half: saves " + to_text(half)}},
-                    .value = change(sensitivity.by_half),
-                    .mark_tooltip = {}});
+                    .value = change(sensitivity.by_half)});
   }
   section.html = fmt::format(
                      "<p>Each kind of work is made faster alone, with everything else as {}, and "

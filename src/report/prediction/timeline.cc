@@ -161,10 +161,7 @@ BarRow band_row(const LaneBands& lane, Nanoseconds longest) {
   const auto share = [&](Nanoseconds time) {
     return kRoom * static_cast<double>(time.count()) / static_cast<double>(longest.count());
   };
-  BarRow row{.name = fmt::format("{}, {}", lane.lane, lane.run),
-             .parts = {},
-             .value = {},
-             .mark_tooltip = {}};
+  BarRow row{.name = fmt::format("{}, {}", lane.lane, lane.run), .parts = {}, .value = {}};
   for (const PhaseBand& band : lane.bands) {
     const std::string phase(to_string(band.phase));
     row.parts.push_back(
