@@ -109,6 +109,9 @@ TEST(PageCharts, WhatHasNoRoomIsLeftToTheTooltip) {
                                               .value = "5 ms"}});
   EXPECT_NE(html.find(">compute</text>"), std::string::npos);
   EXPECT_NE(html.find(">c</text>"), std::string::npos);
+  // On a phone, neither is cut: "compute" fits, and there is none of "c".
+  EXPECT_EQ(html.find("class=\"wide\" x=\"25.000%\""), std::string::npos);
+  EXPECT_NE(html.find("class=\"wide\" x=\"51.500%\""), std::string::npos);
   EXPECT_EQ(html.find(">i</text>"), std::string::npos);
   EXPECT_NE(html.find("<title>v</title>"), std::string::npos);
   EXPECT_EQ(html.find("mark"), std::string::npos);

@@ -28,10 +28,10 @@ a2 -> M
 @alloc 4B: K .. L
 )";
 
-std::string page_of(const Graph& now, const Graph* predicted = nullptr) {
+std::string page_of(const Graph& now, const Graph* predicted = nullptr,
+                    const Prediction& prediction = sample_prediction()) {
   const Timeline recorded = simulate(now, {.reasons = true});
   Timeline then;
-  const Prediction prediction = sample_prediction();
   PredictionPage page{
       .prediction = prediction, .now = {now, recorded, {}}, .predicted = {}, .sensitivities = {}};
   page.now.path = {{.task = "K",
@@ -115,8 +115,8 @@ TEST(PredictionPage, IsWholeAndLeadsNowhereElse) {
   }
   EXPECT_EQ(matches(page, "(href|src)=\"[^#]"), 0);
   EXPECT_EQ(matches(page, "url\\(|@import"), 0);
-  for (const char* id : {"time", "timelines", "critical-path", "schedule", "memory", "reactions",
-                         "certainty", "grounds"})
+  for (const char* id : {"time", "steps", "timelines", "critical-path", "schedule", "memory",
+                         "reactions", "certainty", "grounds"})
     EXPECT_EQ(matches(page, std::string("<section id=\"") + id + "\""), 1) << id;
   EXPECT_NE(all.find("Permission is hereby granted, free of charge"), std::string::npos);
 }
@@ -129,6 +129,58 @@ TEST(PredictionPage, WhatTheScriptsLookForIsThere) {
   for (std::sregex_iterator at(page.begin(), page.end(), wanted), end; at != end; ++at, ++found)
     EXPECT_NE(page.find(" id=\"" + (*at)[1].str() + '"'), std::string::npos) << (*at)[1];
   EXPECT_GE(found, 20U);
+}
+
+/// The HTML of a section.
+std::string section_of(const std::string& page, const std::string& id) {
+  const std::size_t from = page.find("<section id=\"" + id + "\"");
+  return from == page.npos ? "" : page.substr(from, page.find("</section>", from) - from);
+}
+
+TEST(PredictionPage, TheIntervalIsARangeOnThePredictedBar) {
+  const Graph graph = parse_graph(kTwoSteps);
+  const std::string section = section_of(page_of(graph, &graph), "certainty");
+  // 100 ms take 98 % of the width; 45 to 55 ms are 44.1 % to 53.9 %.
+  EXPECT_EQ(matches(section, "<rect "), 2);
+  EXPECT_EQ(matches(section, "<line x1=\"44.100%\" x2=\"53.900%\""), 1);
+}
+
+TEST(PredictionPage, StepsAreDrawnFromZeroWithTheInterval) {
+  const Graph graph = parse_graph(kTwoSteps);
+  const std::string section = section_of(page_of(graph, &graph), "steps");
+  // The slowest step, 110 ms, is at the top, and 100 ms below it by an eleventh.
+  EXPECT_NE(section.find("points=\"0.0,0.0 500.0,90.9 1000.0,90.9 \"><title>recorded"),
+            section.npos);
+  // 50 ms, between 45 and 55 ms, from the second step on: the first does not count.
+  EXPECT_NE(section.find("points=\"500.0,545.5 1000.0,545.5 \""), section.npos);
+  EXPECT_NE(section.find("points=\"500.0,500.0 1000.0,500.0 1000.0,590.9 500.0,590.9 \""),
+            section.npos);
+  EXPECT_EQ(matches(section, "does not count"), 1);
+}
+
+TEST(PredictionPage, RanksStandSideBySideAndNameTheStraggler) {
+  const Graph graph = parse_graph(kTwoSteps);
+  Prediction prediction = sample_prediction();
+  EXPECT_EQ(section_of(page_of(graph, &graph, prediction), "ranks"), "");
+  const auto add = [&](std::int32_t number, Nanoseconds step, Nanoseconds waits) {
+    PredictedRank rank;
+    rank.number = number, rank.baseline = rank.predicted = step;
+    rank.baseline_breakdown = {.compute = step - 40ms, .communication = 40ms};
+    rank.waits = waits, rank.transfer = 10ms, rank.matched = 5;
+    prediction.ranks.push_back(rank);
+  };
+  add(0, 100ms, 30ms), add(1, 80ms, 0ms);
+  prediction.ranks[1].times_last = 4, prediction.ranks[1].keeps_waiting = 60ms;
+  const std::string section = section_of(page_of(graph, &graph, prediction), "ranks");
+  // Three quarters of the collectives of rank 0 are waits, so 30 of its 40 ms are drawn as such.
+  EXPECT_NE(section.find("rank 0, slowest, waiting: 30 ms"), section.npos) << section;
+  EXPECT_NE(section.find("rank 0, slowest, communication: 10 ms"), section.npos);
+  EXPECT_NE(section.find("rank 1, straggler, communication: 40 ms"), section.npos);
+  EXPECT_NE(section.find("enters 4 of 5 collectives last, and the others wait 60 ms"),
+            section.npos);
+  // A hundredth of the recording is no reason to call it a straggler.
+  prediction.ranks[1].keeps_waiting = 5ms;
+  EXPECT_EQ(matches(section_of(page_of(graph, &graph, prediction), "ranks"), "straggler"), 0);
 }
 
 TEST(PredictionPage, NoNameBreaksOut) {

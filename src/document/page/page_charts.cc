@@ -14,8 +14,11 @@ std::string width_text(double share) {
   return to_fixed(100 * std::clamp(share, 0.0, 1.0), 3) + '%';
 }
 
-/// Estimates the width of `text` as a share of the bar, on a page of medium width.
+/// Estimates the width of `text` as a share of the bar, on a page of medium width or of a phone.
 double room_for(const std::string& text) { return 0.012 * static_cast<double>(text.size() + 1); }
+double narrow_room_for(const std::string& text) {
+  return 0.021 * static_cast<double>(text.size() + 1);
+}
 
 std::string part_html(const BarPart& part) {
   std::string html =
@@ -27,7 +30,8 @@ std::string part_html(const BarPart& part) {
                             : part.width >= room_for(part.letter) ? part.letter
                                                                   : std::string();
   if (!text.empty()) {
-    html += fmt::format("<text x=\"{}\" y=\"50%\">{}</text>",
+    html += fmt::format("<text{} x=\"{}\" y=\"50%\">{}</text>",
+                        part.width >= narrow_room_for(text) ? "" : " class=\"wide\"",
                         width_text(part.from + part.width / 2), html_text(text));
   }
   return html + "</g>";

@@ -103,10 +103,10 @@ class Drawn {
       return title.empty() ? "" : fmt::format("<p class=\"quiet\">{}</p>", html_text(title));
     };
     return fmt::format(
-        "<div class=\"plot\" role=\"img\" aria-label=\"{}\">{}<svg aria-hidden=\"true\">\n{}"
+        "<div class=\"plot{}\" role=\"img\" aria-label=\"{}\">{}<svg aria-hidden=\"true\">\n{}"
         "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">\n{}</svg>\n{}{}</svg>{}</div>\n",
-        html_text(plot_.described), quiet(plot_.y.title), grid(), kSquare, kSquare, shapes, dots,
-        dot_names(), quiet(plot_.x.title));
+        plot_.is_low ? " low" : "", html_text(plot_.described), quiet(plot_.y.title), grid(),
+        kSquare, kSquare, shapes, dots, dot_names(), quiet(plot_.x.title));
   }
 
  private:

@@ -49,6 +49,7 @@ struct Plot {
   std::string described;  ///< Description for screen readers.
   std::vector<PlotLine> lines = {};
   std::vector<PlotDot> dots = {};
+  bool is_low = false;  ///< About half as tall as others.
 };
 
 /// Returns HTML with a legend of all names of lines, or an empty text if there is nothing to draw.

@@ -102,6 +102,8 @@ std::vector<PageSection> sections_of(const PredictionPage& page, const DrawnRuns
   std::vector<TitledRun> runs = titled(page, drawn.drawings);
   if (!page.prediction.has_times) runs.clear();
   std::vector<PageSection> sections = {time_section(page),
+                                       ranks_section(page.prediction),
+                                       steps_section(page),
                                        timeline_section(runs),
                                        path_section(runs),
                                        schedule_section(runs),

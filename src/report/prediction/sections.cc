@@ -3,10 +3,13 @@
 #include "report/prediction/sections.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/core.h>
+#include <functional>
 
 #include "base/numbers/scaling.h"
 #include "document/page/page_charts.h"
+#include "document/page/plot.h"
 #include "report/words/tables.h"
 #include "report/words/wording.h"
 
@@ -42,6 +45,17 @@ BarRow step_bar(const std::string& name, const std::vector<StepPart>& parts,
   return row;
 }
 
+/// Names the colours of all parts that a step has somewhere.
+std::string parts_legend(const std::vector<StepPart>& parts) {
+  std::vector<LegendEntry> legend;
+  for (const StepPart& part : parts) {
+    const auto is_named = [&](const LegendEntry& entry) { return entry.text == part.name; };
+    if ((part.baseline > 0ns || part.predicted > 0ns) && std::ranges::none_of(legend, is_named))
+      legend.push_back({"part-" + std::string(part.name), std::string(part.name)});
+  }
+  return html_legend(legend);
+}
+
 std::string time_bars(const Prediction& prediction) {
   const auto all = step_parts(prediction);
   const std::vector<StepPart> parts(all.begin(), all.end());
@@ -51,13 +65,8 @@ std::string time_bars(const Prediction& prediction) {
   const Nanoseconds widest = what_if ? std::max(before, after) : before;
   std::vector<BarRow> rows = {step_bar("now", parts, &StepPart::baseline, widest)};
   if (what_if) rows.push_back(step_bar("predicted", parts, &StepPart::predicted, widest));
-  std::vector<LegendEntry> legend;
-  for (const StepPart& part : parts) {
-    if (part.baseline > 0ns || part.predicted > 0ns)
-      legend.push_back({"part-" + std::string(part.name), std::string(part.name)});
-  }
   return html_bars("Where the time of a step goes; the table below says the same", rows) +
-         html_legend(legend);
+         parts_legend(parts);
 }
 
 /// Returns the bars of one device: allocated and reserved memory, with the limit as a line across.
@@ -141,16 +150,149 @@ std::string interval_bars(const Prediction& prediction) {
   return html_bars("The interval of the prediction; the sentence below says the same", rows);
 }
 
+/// Returns the parts of a step of a rank. Communication as recorded is divided into waiting for
+/// other ranks and the transfer, as all collectives of the recording are.
+std::vector<StepPart> parts_of(const PredictedRank& rank) {
+  std::vector<StepPart> parts;
+  const double waits = ratio(rank.waits, rank.waits + rank.transfer);
+  for (const StepPart& part : step_parts(rank.baseline_breakdown, rank.predicted_breakdown)) {
+    const bool is_divided = part.name == "communication";
+    const Nanoseconds wait = is_divided ? scaled(part.baseline, waits) : 0ns;
+    parts.push_back({part.name, part.baseline - wait, part.predicted});
+    if (is_divided) parts.push_back({"waiting", wait, 0ns});
+  }
+  return parts;
+}
+
+/// Returns the ranks that a picture has room for, the slowest of them all, by number.
+std::vector<const PredictedRank*> drawn_ranks(const Prediction& prediction) {
+  constexpr std::size_t kMostRanks = 32;
+  std::vector<const PredictedRank*> ranks;
+  for (const PredictedRank& rank : prediction.ranks) ranks.push_back(&rank);
+  std::ranges::stable_sort(ranks, std::ranges::greater(),
+                           [](const PredictedRank* rank) { return rank->predicted; });
+  if (ranks.size() > kMostRanks) ranks.resize(kMostRanks);
+  std::ranges::sort(ranks, {}, &PredictedRank::number);
+  return ranks;
+}
+
+/// Returns the rank that the others wait for most; nullptr if that is a small part of the
+/// recording. The note on ranks has the same limit.
+const PredictedRank* straggler_of(const Prediction& prediction) {
+  constexpr double kMuch = 0.02;
+  const auto latest = std::ranges::max_element(prediction.ranks, {}, &PredictedRank::keeps_waiting);
+  return ratio(latest->keeps_waiting, prediction.window) < kMuch ? nullptr : &*latest;
+}
+
+std::string rank_bars(const Prediction& prediction, Nanoseconds StepPart::*time,
+                      const std::string& described) {
+  const bool is_now = time == &StepPart::baseline;
+  const PredictedRank* const straggler = straggler_of(prediction);
+  const std::vector<const PredictedRank*> ranks = drawn_ranks(prediction);
+  const auto step = is_now ? &PredictedRank::baseline : &PredictedRank::predicted;
+  const PredictedRank& slowest =
+      **std::ranges::max_element(ranks, {}, [&](const PredictedRank* rank) { return rank->*step; });
+  std::vector<BarRow> rows;
+  std::vector<StepPart> all;
+  for (const PredictedRank* rank : ranks) {
+    std::string name = fmt::format("rank {}", rank->number);
+    if (rank->alike > 0) name += fmt::format(" and {} like it", rank->alike);
+    if (rank == &slowest) name += ", slowest";
+    if (rank == straggler) name += ", straggler";
+    const std::vector<StepPart> parts = parts_of(*rank);
+    rows.push_back(step_bar(name, parts, time, slowest.*step));
+    rows.back().value = to_text(rank->*step);
+    all.insert(all.end(), parts.begin(), parts.end());
+  }
+  return html_bars(described + "; the table below has the steps and waits", rows) +
+         parts_legend(all);
+}
+
+std::string ranks_sentence(const Prediction& prediction) {
+  const PredictedRank* const straggler = straggler_of(prediction);
+  if (straggler == nullptr) return "No rank keeps the others waiting for long.";
+  return fmt::format(
+      "The straggler is rank {}: it enters {} of {} collectives last, and the others wait {} for "
+      "it in the whole recording.",
+      straggler->number, straggler->times_last, straggler->matched,
+      to_text(straggler->keeps_waiting));
+}
+
+/// Plots the recorded steps, those that were predicted, and the interval of the step time.
+std::string step_plot(const PredictionPage& page) {
+  const Prediction& prediction = page.prediction;
+  const std::vector<Nanoseconds>& recorded = prediction.measured.each;
+  constexpr std::size_t kMostDots = 200;
+  const auto number = [](std::size_t i) { return static_cast<double>(i + 1); };
+  const auto time_of = [](Nanoseconds time) { return static_cast<double>(time.count()); };
+  Plot plot{
+      .x = {.title = "step",
+            .label = [](double step) { return step == std::floor(step) ? to_fixed(step, 0) : ""; },
+            .is_linear = true},
+      .y = {.label = [](double time) { return to_text(from_nanoseconds(time)); },
+            .is_linear = true,
+            .from = 0},
+      .described = "Times of all recorded steps; the table below has the same",
+      .lines = {{.name = "recorded"}},
+      .is_low = true};
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    plot.lines[0].points.emplace_back(number(i), time_of(recorded[i]));
+    if (recorded.size() > kMostDots) continue;
+    plot.dots.push_back({.x = number(i),
+                         .y = time_of(recorded[i]),
+                         .tooltip = fmt::format("step {}: {}", i + 1, to_text(recorded[i]))});
+  }
+  const double from = number(prediction.measured.first), to = number(recorded.size() - 1);
+  const double step = time_of(prediction.predicted.step_time);
+  const double lower = time_of(prediction.lower), upper = time_of(prediction.upper);
+  plot.lines.push_back({.name = is_what_if(prediction) ? "predicted step time, with its interval"
+                                                       : "step time, with its interval",
+                        .colour = 1,
+                        .is_dashed = true,
+                        .points = {{from, step}, {to, step}},
+                        .band = {{from, lower, upper}, {to, lower, upper}}});
+  return html_plot(std::move(plot));
+}
+
 }  // namespace
+
+PageSection steps_section(const PredictionPage& page) {
+  const StepTimes& measured = page.prediction.measured;
+  PageSection section{.id = "steps", .heading = "Recorded steps", .html = {}};
+  if (!page.prediction.has_times || !page.prediction.has_steps || measured.steps() < 2)
+    return section;
+  Table table{.heading = {"step", "recorded", ""}, .rows = {}, .left = {2}};
+  for (std::size_t i = 0; i < measured.each.size(); ++i)
+    table.rows.push_back({std::to_string(i + 1), to_text(measured.each[i]),
+                          i < measured.first ? "does not count" : ""});
+  section.html = step_plot(page) + html_folded("The steps as a table", html_table("Steps", table));
+  return section;
+}
+
+PageSection ranks_section(const Prediction& prediction) {
+  PageSection section{.id = "ranks", .heading = "Ranks side by side", .html = {}};
+  const Table table = rank_table(prediction);
+  if (table.rows.empty()) return section;
+  const std::string title = "Where the time of a step goes on each rank";
+  section.html = fmt::format("<p>{}</p>\n", ranks_sentence(prediction)) +
+                 rank_bars(prediction, &StepPart::baseline, title);
+  if (is_what_if(prediction))
+    section.html += "<h3>As predicted</h3>\n" +
+                    rank_bars(prediction, &StepPart::predicted, title + ", as predicted");
+  section.html +=
+      "<p class=\"quiet\">Communication and waiting are times in which no kernel runs. Each rank's "
+      "waiting is as large a part of them as of all its collectives in the recording.</p>\n" +
+      html_table("Ranks", table);
+  return section;
+}
 
 PageSection time_section(const PredictionPage& page) {
   const Prediction& prediction = page.prediction;
   PageSection section{.id = "time", .heading = "Where the time goes", .html = {}};
   if (!prediction.has_times) return section;
-  const Table rates = rate_table(prediction), ranks = rank_table(prediction);
+  const Table rates = rate_table(prediction);
   section.html = time_bars(prediction) + html_table("Where the time goes", time_table(prediction)) +
-                 (rates.rows.empty() ? "" : html_table("Rates", rates)) +
-                 (ranks.rows.empty() ? "" : html_table("Ranks", ranks)) +
+                 (rates.rows.empty() ? "" : "<h3>Rates</h3>\n" + html_table("Rates", rates)) +
                  html_list("What was changed in the whole recording", changes(prediction)) +
                  html_list("Figures", figures(prediction));
   return section;

@@ -142,8 +142,10 @@ std::string change_text(Nanoseconds before, Nanoseconds after) {
 std::string change_text(Bytes before, Bytes after) { return change_of(before.count, after.count); }
 
 std::array<StepPart, 7> step_parts(const Prediction& prediction) {
-  const Breakdown& before = prediction.baseline_breakdown;
-  const Breakdown& after = prediction.predicted_breakdown;
+  return step_parts(prediction.baseline_breakdown, prediction.predicted_breakdown);
+}
+
+std::array<StepPart, 7> step_parts(const Breakdown& before, const Breakdown& after) {
   return {{{"compute", before.compute, after.compute},
            {"communication", before.communication, after.communication},
            {"copy", before.copy, after.copy},

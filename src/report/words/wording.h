@@ -25,6 +25,7 @@ struct StepPart {
 };
 
 /// Returns the parts of a step in the order of Breakdown.
+std::array<StepPart, 7> step_parts(const Breakdown& before, const Breakdown& after);
 std::array<StepPart, 7> step_parts(const Prediction& prediction);
 
 /// The first lines of every report for people. `fits` is empty if the question has no memory limit;
