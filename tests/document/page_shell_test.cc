@@ -67,6 +67,20 @@ TEST(PageShell, OnlyScriptsOfThePageMayRun) {
   EXPECT_NE(policy.find("script-src 'sha256-"), policy.npos);
 }
 
+TEST(PageShell, OnlyLongTextsStandBelowTheirRowOnNarrowScreens) {
+  const Table table{.heading = {"task", "time", "sure", "because"},
+                    .rows = {{"a name of many letters", "1 ms", "high", "a reason of many words"}},
+                    .left = {0, 2, 3}};
+  const std::string html = html_table("t", table);
+  EXPECT_NE(html.find("<div class=\"table texts\""), html.npos);
+  EXPECT_NE(html.find("<td class=\"left\">high</td>"), html.npos);
+  EXPECT_NE(html.find("<td class=\"left long\">a reason"), html.npos);
+  EXPECT_NE(html.find("<td class=\"left\">a name"), html.npos);
+  EXPECT_EQ(html_table("t", {.heading = {"task", "sure"}, .rows = {{"a", "low"}}, .left = {0, 1}})
+                .find("texts"),
+            std::string::npos);
+}
+
 TEST(PageShell, ChartsBringTheirLicenceAlong) {
   Page page{.title = "t",
             .heading = "h",

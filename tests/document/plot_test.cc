@@ -96,6 +96,21 @@ TEST(Plot, NamesOfDotsDoNotCoverEachOther) {
   EXPECT_EQ(count_of(html, "<title>all of it</title>"), 1u);
 }
 
+TEST(Plot, NamesStandWhereTheLineLeavesRoom) {
+  // Above a rising line, there is room to the left, except at its beginning.
+  Plot plot = plot_of({{1, 10}, {100, 20}});
+  plot.dots = {{.x = 1, .y = 10, .name = "begin"}, {.x = 100, .y = 20, .name = "the end"}};
+  std::string html = html_plot(plot);
+  EXPECT_NE(html.find("dy=\"16\" text-anchor=\"start\">begin"), html.npos) << html;
+  EXPECT_NE(html.find("dy=\"-7\" text-anchor=\"end\">the end"), html.npos);
+  // Above a falling one, to the right, except at its end.
+  plot.lines[0].points = {{1, 20}, {100, 10}};
+  plot.dots[0].y = 20, plot.dots[1].y = 10;
+  html = html_plot(plot);
+  EXPECT_NE(html.find("dy=\"-7\" text-anchor=\"start\">begin"), html.npos) << html;
+  EXPECT_NE(html.find("dy=\"16\" text-anchor=\"end\">the end"), html.npos);
+}
+
 TEST(Plot, NamesAreHarmless) {
   Plot plot = plot_of({{1, 10}, {2, 20}});
   plot.lines[0].name = "<script>", plot.described = "\"><b>";

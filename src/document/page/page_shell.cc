@@ -126,14 +126,24 @@ std::string script_json(const nlohmann::json& value) {
 }
 
 std::string html_table(const std::string& caption, const Table& table) {
-  const auto align = [&](std::size_t column) {
-    const bool is_left =
-        std::find(table.left.begin(), table.left.end(), column) != table.left.end();
-    return is_left ? " class=\"left\">" : ">";
+  // Narrow screens show long texts below the numbers of their row.
+  constexpr std::size_t kLong = 16;
+  const auto is_left = [&](std::size_t column) {
+    return std::ranges::find(table.left, column) != table.left.end();
   };
-  // Narrow screens show the long texts of such a table below its numbers.
-  const bool has_texts = std::any_of(table.left.begin(), table.left.end(),
-                                     [](std::size_t column) { return column > 0; });
+  const auto is_long = [&](std::size_t column) {
+    return column > 0 && is_left(column) && std::ranges::any_of(table.rows, [&](const auto& row) {
+             return column < row.size() && row[column].size() > kLong;
+           });
+  };
+  std::size_t columns = table.heading.size();
+  for (const auto& row : table.rows) columns = std::max(columns, row.size());
+  std::vector<const char*> classes(columns, ">");
+  bool has_texts = false;
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (is_left(i)) classes[i] = is_long(i) ? " class=\"left long\">" : " class=\"left\">";
+    has_texts = has_texts || is_long(i);
+  }
   std::string html = fmt::format(
       "<div class=\"table{0}\" role=\"group\" tabindex=\"0\" aria-label=\"{1}\">"
       "<table aria-label=\"{1}\"><thead><tr>",
@@ -142,13 +152,13 @@ std::string html_table(const std::string& caption, const Table& table) {
   for (std::size_t i = 0; i < table.heading.size(); ++i) {
     const std::string heading = html_text(table.heading[i]);
     html += heading.empty() ? "<td></td>"
-                            : fmt::format("<th scope=\"col\"{}{}</th>", align(i), heading);
+                            : fmt::format("<th scope=\"col\"{}{}</th>", classes[i], heading);
   }
   html += table.heading.empty() ? "<tbody>\n" : "</tr></thead><tbody>\n";
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
-      html += fmt::format("<td{}{}</td>", align(i), html_cell(row[i]));
+      html += fmt::format("<td{}{}</td>", classes[i], html_cell(row[i]));
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";

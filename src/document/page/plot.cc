@@ -161,30 +161,63 @@ class Drawn {
                        html_text(dot.tooltip.empty() ? dot.name : dot.tooltip));
   }
 
-  /// The names of dots, earlier ones first, unless they would cover others. Windows of medium width
-  /// decide; narrow ones show the first name alone.
-  std::string dot_names() const {
-    constexpr double kLetter = 0.0085, kLine = 0.06, kAside = 0.01;  // Shares of the picture.
-    constexpr double kMiddle = 0.5;
-    struct Box {
-      double left, right, y;
-    };
-    std::vector<Box> taken;
-    std::string svg;
-    for (const PlotDot& dot : plot_.dots) {
-      const double x = x_.share(dot.x), y = 1 - y_.share(dot.y);
-      const double room = kLetter * static_cast<double>(dot.name.size()) + kAside;
-      const bool is_left = x > kMiddle;
-      const Box box{is_left ? x - room : x, is_left ? x : x + room, y};
-      const bool is_covering = std::ranges::any_of(taken, [&](const Box& other) {
-        return box.left < other.right && other.left < box.right && std::abs(y - other.y) < kLine;
+  /// The place of a name: beside its dot, above or below.
+  struct Place {
+    bool is_left = false, is_below = false;
+    double from = 0, to = 0, y = 0;  ///< Shares of the picture.
+  };
+
+  /// A name is above its dot, on the side that the line leaves free; where there is no room, it is
+  /// below on the other side.
+  Place place_of(const PlotDot& dot, double letter) const {
+    constexpr double kOutside = 0.04;  // Share that a name may stand out of the picture.
+    const double x = x_.share(dot.x), room = letter * static_cast<double>(dot.name.size() + 1);
+    const bool wants_left = is_rising();
+    const bool has_room = wants_left ? x - room > -kOutside : x + room < 1 + kOutside;
+    const bool is_left = has_room == wants_left;
+    return {is_left, !has_room, is_left ? x - room : x, is_left ? x : x + room,
+            1 - y_.share(dot.y)};
+  }
+
+  /// Whether the first line rises from its first point to its last.
+  bool is_rising() const {
+    if (plot_.lines.empty()) return false;
+    const auto& points = plot_.lines.front().points;
+    return points.back().second > points.front().second;
+  }
+
+  /// The places of names if letters are as wide as this share of the picture. Of names that would
+  /// cover each other, the first is written.
+  std::vector<std::optional<Place>> places(double letter) const {
+    constexpr double kLine = 0.06;  // Height of a line of text.
+    std::vector<std::optional<Place>> all(plot_.dots.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (plot_.dots[i].name.empty()) continue;
+      const Place place = place_of(plot_.dots[i], letter);
+      const bool is_covering = std::ranges::any_of(all, [&](const std::optional<Place>& other) {
+        return other && place.from < other->to && other->from < place.to &&
+               std::abs(place.y - other->y) < kLine;
       });
-      if (dot.name.empty() || is_covering) continue;
+      if (!is_covering) all[i] = place;
+    }
+    return all;
+  }
+
+  /// The names that windows of medium width have room for; those of them that phones have none for
+  /// are only in wide ones.
+  std::string dot_names() const {
+    constexpr double kLetter = 0.0085, kNarrowLetter = 0.023;
+    const auto wide = places(kLetter), narrow = places(kNarrowLetter);
+    std::string svg;
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      if (!wide[i]) continue;
       svg += fmt::format(
-          "<text{} x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"-7\" text-anchor=\"{}\">{}</text>\n",
-          taken.empty() ? "" : " class=\"wide\"", percent(x), is_left ? -6 : 6, percent(y),
-          is_left ? "end" : "start", html_text(dot.name));
-      taken.push_back(box);
+          "<text class=\"name{}\" x=\"{}\" dx=\"{}\" y=\"{}\" dy=\"{}\" "
+          "text-anchor=\"{}\">{}</text>\n",
+          narrow[i] && narrow[i]->is_left == wide[i]->is_left ? "" : " wide",
+          percent(x_.share(plot_.dots[i].x)), wide[i]->is_left ? -6 : 6, percent(wide[i]->y),
+          wide[i]->is_below ? 16 : -7, wide[i]->is_left ? "end" : "start",
+          html_text(plot_.dots[i].name));
     }
     return svg;
   }

@@ -188,10 +188,12 @@ const page = (() => {
     box.style.top = event.clientY - room.top + 14 + 'px';
   };
 
-  // Makes the Tab key skip tables that do not scroll.
+  // Makes the Tab key skip tables that do not scroll, and marks those that do.
   const settle_tables = () => {
     for (const box of document.querySelectorAll('.table')) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      const scrolls = box.scrollWidth > box.clientWidth;
+      box.classList.toggle('scrolls', scrolls);
+      if (scrolls) box.tabIndex = 0;
       else box.removeAttribute('tabindex');
     }
   };
