@@ -236,31 +236,57 @@ nlohmann::json strategy_json(const std::optional<PlanStrategy>& strategy) {
           {"is_ranked", strategy->is_ranked}};
 }
 
-/// Plots the layouts of the front: no other is faster with as much memory or less.
-std::string front_plot(const PlanReport& report) {
-  std::vector<PlotLine> lines;
-  for (const PlanRow& row : report.front) {
-    if (row.reserved <= Bytes{} || row.time <= Nanoseconds{0}) continue;
-    if (lines.empty()) lines.push_back({.name = "layouts"});
-    lines.front().points.emplace_back(static_cast<double>(row.reserved.count),
-                                      static_cast<double>(row.time.count()));
-  }
-  if (lines.empty()) return "";
-  std::ranges::sort(lines.front().points);
-  return html_plot(
-      {.x = {.title = "memory of a device",
-             .label = [](double bytes) { return to_text(Bytes{std::llround(bytes)}); }},
-       .y = {.title = "step", .label = [](double time) { return to_text(from_nanoseconds(time)); }},
-       .described = "Time of a step over memory of a device",
-       .lines = std::move(lines)});
+PlotDot dot_of(const PlanRow& row, std::string name) {
+  return {.x = static_cast<double>(row.reserved.count),
+          .y = static_cast<double>(row.time.count()),
+          .name = std::move(name),
+          .tooltip = fmt::format("{}: {} a step, {}", short_layout(row), to_text(row.time),
+                                 to_text(row.reserved)),
+          .colour = row.role.empty() ? 0U : 1U};
 }
 
+/// Plots the layouts of the front, with names where there is room, and yours. A line leads along
+/// those that no other beats in time and memory.
+std::string front_plot(const PlanReport& report, const std::vector<PlanRow>& named) {
+  std::vector<PlotDot> dots;
+  for (const PlanRow& row : report.ranked) {
+    if (!row.role.empty() && row.fits) dots.push_back(dot_of(row, row.role));
+  }
+  for (const PlanRow& row : named) dots.push_back(dot_of(row, short_layout(row)));
+  std::vector<std::pair<double, double>> points;
+  for (const PlanRow& row : report.front) {
+    const PlotDot dot = dot_of(row, "");
+    points.emplace_back(dot.x, dot.y);
+    dots.push_back(dot);
+  }
+  std::ranges::sort(points);
+  PlotLine line{.name = "no other layout is faster with as little memory"};
+  for (const auto& point : points) {
+    if (line.points.empty() || point.second < line.points.back().second)
+      line.points.push_back(point);
+  }
+  return html_plot(
+      {.x = {.title = "reserved memory of the fullest device",
+             .label = [](double bytes) { return to_text(Bytes{std::llround(bytes)}); }},
+       .y = {.title = "step", .label = [](double time) { return to_text(from_nanoseconds(time)); }},
+       .described = "Time of a step over memory of a device; the table below has the same layouts",
+       .lines = {std::move(line)},
+       .dots = std::move(dots)});
+}
+
+/// Says what the fastest layout does; empty if none fits.
 std::string fastest_of(const PlanReport& report) {
-  if (report.ranked.empty()) return {};
+  if (report.ranked.empty() || !report.ranked.front().fits) return {};
   const PlanRow& row = report.ranked.front();
-  return fmt::format("fastest: {}: {} a step, between {} and {}, {} reserved", row.layout,
-                     to_text(row.time), to_text(row.lower), to_text(row.upper),
-                     to_text(row.reserved));
+  std::string text =
+      fmt::format("fastest: {}: {} a step, between {} and {}, {} reserved", row.layout,
+                  to_text(row.time), to_text(row.lower), to_text(row.upper), to_text(row.reserved));
+  if (row.utilization > 0)
+    text += fmt::format(", MFU {}, {} tokens/s", to_share(row.utilization),
+                        grouped(std::llround(row.tokens_per_second)));
+  if (row.cost)
+    text += fmt::format(", {} {} per 1,000 steps", to_fixed(*row.cost, 2), report.currency);
+  return text;
 }
 
 }  // namespace
@@ -316,24 +342,25 @@ void write_csv(const PlanReport& report, std::ostream& out) {
 
 Document document_of(const PlanReport& report) {
   using enum Document::Heading;
-  Document document("Plan", plan_heading(report));
+  const std::string fastest = fastest_of(report);
+  Document document("Plan", fastest.empty() ? plan_heading(report) : fastest);
   if (report.measured) {
     document.say(reproduction_text(*report.measured));
     document.titled("", measured_table(*report.measured)).section("");
   }
   document.say(plan_heading(report));
-  document.sum_up(fastest_of(report));
+  document.sum_up(fastest);
   if (report.strategy) {
     document.say(strategy_line(*report.strategy));
     document.section("Stages", not_in_text).table(stages_table(*report.strategy), "", "  ");
   }
+  const std::vector<PlanRow> front = thinned_front(report.front);
+  document.section("Time over memory", not_in_text).draw({[&report, front] {
+    return Picture::Made{front_plot(report, front)};
+  }});
   document.section("Layouts", not_in_text).table(plan_table(report, report.ranked), "", "  ");
   document.section("").say(plan_ties(report));
   document.say(plan_coverage(report)).say(plan_losses(report));
-  const std::vector<PlanRow> front = thinned_front(report.front);
-  document.section("Time over memory", not_in_text).draw({[&] {
-    return Picture::Made{front_plot(report)};
-  }});
   if (!report.strategy)
     document.titled(front_title(report, front.size()), plan_table(report, front));
   if (report.training) {
