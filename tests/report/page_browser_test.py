@@ -174,6 +174,44 @@ class PageTest(unittest.TestCase):
         finally:
             self.browser.resize()
 
+    def test_tables_that_scroll_say_so(self):
+        told = "return [...document.querySelectorAll('.table')].filter(e => e.checkVisibility()).map(e => [e.scrollWidth > e.clientWidth, " \
+               "getComputedStyle(e, '::before').content.includes('more columns')])"
+        wide = self.browser.run(told)
+        self.browser.resize(380)
+        try:
+            self.open(self.page)
+            narrow = self.browser.run(told)
+        finally:
+            self.browser.resize()
+        self.assertIn([True, True], narrow)
+        self.assertTrue(all(scrolls == says for scrolls, says in wide + narrow))
+
+    def test_pictures_fit_any_window_in_both_themes(self):
+        trace = TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz"
+        asked = {"scale": (trace, "--machine", "dgx-a100", "--gpus", "1..64"), "advise": (trace,),
+                 "collective": ("auto", "--machine", "dgx-h100", "--bytes", "8..1GB/x4"),
+                 "plan": ("bert-large", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "64")}
+        outside = "return [...document.querySelectorAll('.plot text, .plot circle, .bars svg')].filter(e => e.checkVisibility()).filter(e => { " \
+                  "const b = e.getBoundingClientRect(); return b.left < 0 || b.right > innerWidth; }).map(e => e.textContent)"
+        unnamed = "return [...document.querySelectorAll('.plot, .bars')].filter(e => e.role !== 'img' || !e.ariaLabel).length"
+        try:
+            for question, arguments in asked.items():
+                page = self.write(question, *arguments, command=question)
+                for width in 1400, 380:
+                    for theme in "light", "dark":
+                        with self.subTest(question=question, width=width, theme=theme):
+                            self.browser.emulate(prefers_color_scheme=theme)
+                            self.browser.resize(width)
+                            self.browser.open(page)
+                            self.assertGreater(self.browser.run("return document.querySelectorAll('.plot, .bars').length"), 0)
+                            self.assertEqual(self.browser.run(outside), [])
+                            self.assertEqual(self.browser.run(unnamed), 0)
+                            self.assertEqual(self.browser.run(CONTRASTS), [])
+                            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width)
+        finally:
+            self.browser.resize()
+
     def test_loads_nothing(self):
         self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').map(e => e.name)"), [])
 

@@ -317,20 +317,45 @@ std::vector<PlotLine> lines_of(const CollectiveReport& report) {
     if (row.bus_bandwidth <= 0) continue;
     const auto size = static_cast<double>(row.bytes.count);
     lines[2 * number].points.emplace_back(size, bandwidth_if(row, row.time));
+    if (row.lower < row.upper)
+      lines[2 * number].band.push_back(
+          {size, bandwidth_if(row, row.upper), bandwidth_if(row, row.lower)});
     if (row.measured)
       lines[2 * number + 1].points.emplace_back(size, bandwidth_if(row, *row.measured));
   }
   return lines;
 }
 
+/// Marks the first size of each algorithm with its name.
+std::vector<PlotDot> changes_of_algorithm(const CollectiveReport& report) {
+  std::vector<PlotDot> dots;
+  const CollectiveRow* before = nullptr;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> shapes;
+  for (const CollectiveRow& row : report.rows) {
+    const auto [shape, is_new] = shapes.try_emplace({row.nodes, row.ranks}, shapes.size());
+    if (row.bus_bandwidth <= 0) continue;
+    if (is_new || before == nullptr || before->algorithm != row.algorithm)
+      dots.push_back({.x = static_cast<double>(row.bytes.count),
+                      .y = bandwidth_if(row, row.time),
+                      .name = row.algorithm,
+                      .tooltip = fmt::format("{} from {} on", row.algorithm, size_text(row.bytes)),
+                      .colour = shape->second});
+    before = &row;
+  }
+  return dots;
+}
+
 std::string plot(const CollectiveReport& report) {
-  return html_plot({.x = {.title = "size",
-                          .label = [](double size) { return size_text(Bytes{std::llround(size)}); },
-                          .step = 16},
-                    .y = {.title = "bus bandwidth",
-                          .label = [](double rate) { return to_text(rate) + " GB/s"; }},
-                    .described = "Bus bandwidth over size; the table has the same numbers",
-                    .lines = lines_of(report)});
+  return html_plot(
+      {.x = {.title = "size",
+             .label = [](double size) { return size_text(Bytes{std::llround(size)}); },
+             .step = 16},
+       .y = {.title = "bus bandwidth",
+             .label = [](double rate) { return to_text(rate) + " GB/s"; }},
+       .described = "Bus bandwidth over size, and the algorithm from each size on; the table has "
+                    "the same numbers",
+       .lines = lines_of(report),
+       .dots = changes_of_algorithm(report)});
 }
 
 /// Names the fastest of the largest size.
@@ -400,8 +425,7 @@ Document document_of(const CollectiveReport& report) {
   document.section("Recorded", not_in_text).table(recorded_table(report));
   if (!report.rows.empty())
     document.section("Bandwidth over size", not_in_text).draw({[&] {
-      return Picture::Made{plot(report) +
-                           "<p>Solid lines are predicted, dashed lines measured.</p>\n"};
+      return Picture::Made{plot(report)};
     }});
   if (!report.rows.empty()) document.section("Sizes", not_in_text).table(collective_table(report));
   document.section("Packets", not_in_text).table(packet_table(report));
