@@ -176,7 +176,7 @@ class PageTest(unittest.TestCase):
 
     def test_tables_that_scroll_say_so(self):
         told = "return [...document.querySelectorAll('.table')].filter(e => e.checkVisibility()).map(e => [e.scrollWidth > e.clientWidth, " \
-               "getComputedStyle(e, '::before').content.includes('more columns')])"
+               "getComputedStyle(e, '::before').content.includes('more to the right')])"
         wide = self.browser.run(told)
         self.browser.resize(380)
         try:
@@ -226,6 +226,12 @@ class PageTest(unittest.TestCase):
             "transforms": [{"use": "scale", "where": {"kind": "kernel"}}],
             "sweep": {"memory.limit": ["8GB", "16GB"], "scale.factor": [0.5, 1, 1.5, 2]}}))
         self.browser.open(self.write("sweep", scenario, command="sweep"))
+        for theme in "light", "dark":
+            self.browser.emulate(prefers_color_scheme=theme)
+            self.assertEqual(self.browser.run(CONTRASTS), [])
+        # 8 GB hold what 16 GB hold of half, so a line parts the rows of the map.
+        self.assertEqual(self.browser.run("return ['td.heat', '.heat.fails', '.heat.best', '.heat.edge-below'].map("
+                                          "one => document.querySelectorAll(one).length)"), [8, 4, 1, 4])
         told = "document.getElementById('told').textContent"
         self.assertEqual(self.browser.run(f"return {told}"), "8 of 8 points")
         choose = "const of = document.querySelector('[aria-label=\"Only, of use\"]'); of.value = [...of].find(o => o.text === 'usable').value;"
@@ -236,7 +242,7 @@ class PageTest(unittest.TestCase):
         left, top, width, height, axes = self.browser.run(
             "const lines = document.getElementById('parallel'); lines.scrollIntoView({block: 'end', behavior: 'instant'}); const b = lines.getBoundingClientRect();"
             "return [b.left, b.top, b.width, b.height, page.data('sweep').axes.length]")
-        x, y = round(left + 66 + (width - 132) / (axes - 1)), round(top + height - 22)  # The low end of scale.factor.
+        x, y = round(left + 66 + (width - 132) / (axes - 1)), round(top + height - 20)  # Just below the low end of scale.factor.
         half = {"type": "pointerMove", "duration": 50, "x": x, "y": y - round((height - 84) / 2)}
         self.browser._pointer([{"type": "pointerMove", "duration": 0, "x": x, "y": y}, {"type": "pointerDown", "button": 0}, half,
                                {"type": "pointerUp", "button": 0}])

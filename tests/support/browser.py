@@ -124,7 +124,8 @@ class Browser:
 
 # Texts with too little contrast to their background, by WCAG's rules.
 CONTRASTS = """
-const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+// Mixed colours have parts from 0 to 1, others from 0 to 255.
+const parse = text => (text.match(/[\\d.]+/g) ?? []).map((part, i) => i < 3 && text.startsWith('color(') ? 255 * part : +part);
 const part = v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
 const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
 const behind = node => {

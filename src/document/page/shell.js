@@ -188,18 +188,18 @@ const page = (() => {
     box.style.top = event.clientY - room.top + 14 + 'px';
   };
 
-  // Makes the Tab key skip tables that do not scroll, and marks those that do.
-  const settle_tables = () => {
-    for (const box of document.querySelectorAll('.table')) {
+  // Makes the Tab key skip boxes that do not scroll, and marks those that do.
+  const settle = () => {
+    for (const box of document.querySelectorAll('.table, .sideways')) {
       const scrolls = box.scrollWidth > box.clientWidth;
       box.classList.toggle('scrolls', scrolls);
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute('tabindex');
     }
   };
-  settle_tables();
-  window.addEventListener('resize', later(settle_tables));
-  document.addEventListener('toggle', later(settle_tables), true);
+  settle();
+  window.addEventListener('resize', later(settle));
+  document.addEventListener('toggle', later(settle), true);
 
   // Makes screen readers say `text`, after a short time without changes.
   const said = document.getElementById('said');
@@ -210,5 +210,5 @@ const page = (() => {
   };
 
   new_theme();
-  return {data, unpacked, numbers, element, bytes, time, ticks, colour, on_theme, later, prepare, view_of, level_at, show, say};
+  return {data, unpacked, numbers, element, bytes, time, ticks, colour, on_theme, later, prepare, view_of, level_at, show, say, settle};
 })();

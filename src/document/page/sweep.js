@@ -17,14 +17,14 @@
     axis.brush = null;
     axis.share = value => (value - axis.low) / (axis.high - axis.low);
   }
-  const front = new Set(sweep.front);
+  const front = new Set(sweep.front), failing = new Set(sweep.failing);
   const kept = i => axes.every(({brush, values}) => !brush || (values[i] !== null && values[i] >= brush[0] && values[i] <= brush[1]));
   let chosen = [];
 
   // Parallel axes.
   const lines = document.getElementById('parallel'), top = 62, bottom = 22, side = 66, least = 124;
   // Each axis has room for its labels. On a narrow screen, the picture is wider than the screen and scrolls.
-  lines.style.minWidth = 2 * side + (axes.length - 1) * least + 'px';
+  lines.style.minWidth = 2 * side + (axes.length - 1) * least + 'px', page.settle();
   const gap = w => axes.length < 2 ? w : (w - 2 * side) / (axes.length - 1), room_of = w => Math.min(gap(w), 2 * side) - 4;
   const cut = (c, text, room) => {
     if (c.measureText(text).width <= room) return text;
@@ -80,8 +80,11 @@
     for (const i of chosen) is_kept[i] = 1;
     c.lineWidth = 1, c.strokeStyle = page.colour('--line');
     if (chosen.length < count) for (let i = 0; i < count; ++i) if (!is_kept[i]) draw_point(c, w, h, i);
-    c.strokeStyle = page.colour('--accent'), c.globalAlpha = Math.min(1, Math.max(.04, 60 / chosen.length));
-    for (const i of chosen) draw_point(c, w, h, i);
+    c.globalAlpha = Math.min(1, Math.max(.04, 60 / chosen.length));
+    c.strokeStyle = page.colour('--bad'), c.setLineDash([4, 4]);
+    for (const i of chosen) if (failing.has(i)) draw_point(c, w, h, i);
+    c.strokeStyle = page.colour('--accent'), c.setLineDash([]);
+    for (const i of chosen) if (!failing.has(i)) draw_point(c, w, h, i);
     c.globalAlpha = 1, c.lineWidth = 1.6, c.strokeStyle = page.colour('--good');
     for (const i of chosen) if (front.has(i)) draw_point(c, w, h, i);
     axes.forEach((axis, n) => draw_axis(c, w, h, axis, n));
@@ -95,21 +98,37 @@
     if (x.values[i] === null || y.values[i] === null) return null;
     return [room.left + x.share(x.values[i]) * (w - room.left - room.right), h - room.bottom - y.share(y.values[i]) * (h - room.top - room.bottom)];
   };
+  // The values that an axis is labelled with.
+  const marks = (axis, most) => {
+    if (!axis.names) return page.ticks(axis.low, axis.high, most);
+    const step = Math.ceil(axis.names.length / most);
+    return axis.names.map((_, k) => k).filter(k => k % step === 0);
+  };
   const draw_pair = page.later(() => {
     const {c, w, h} = page.prepare(pair), x = axes[across.value], y = axes[up.value];
     c.strokeStyle = page.colour('--quiet'), c.beginPath(), c.moveTo(room.left, room.top), c.lineTo(room.left, h - room.bottom);
     c.lineTo(w - room.right, h - room.bottom), c.stroke();
-    c.fillStyle = page.colour('--quiet'), c.textAlign = 'left', c.fillText(words(x, x.names ? 0 : x.low), room.left, h - 18);
-    c.textAlign = 'right', c.fillText(words(x, x.names ? x.names.length - 1 : x.high), w - room.right, h - 18);
-    c.fillText(words(y, y.names ? 0 : y.low), room.left - 6, h - room.bottom), c.fillText(words(y, y.names ? y.names.length - 1 : y.high), room.left - 6, room.top + 8);
+    c.fillStyle = page.colour('--quiet');
+    for (const value of marks(x, (w - room.left) / 110)) {
+      c.textAlign = 'center', c.fillText(words(x, value), room.left + x.share(value) * (w - room.left - room.right), h - 18);
+    }
+    for (const value of marks(y, h / 60)) {
+      c.textAlign = 'right', c.fillText(words(y, value), room.left - 6, h - room.bottom - y.share(value) * (h - room.top - room.bottom) + 4);
+    }
     c.fillStyle = page.colour('--text'), c.textAlign = 'center', c.fillText(x.name, (room.left + w) / 2, h - 4);
-    c.textAlign = 'left', c.fillText(y.name, 2, h / 2);
+    c.textAlign = 'left', c.fillText(y.name, room.left + 8, room.top + 4);
     const dot = (i, size) => {
       const at = spot(w, h, i);
       if (at) c.beginPath(), c.arc(at[0], at[1], size, 0, 7), c.fill();
     };
-    c.fillStyle = page.colour('--accent'), c.globalAlpha = Math.min(1, Math.max(.15, 400 / chosen.length));
-    for (const i of chosen) dot(i, 2.5);
+    const cross = i => {
+      const at = spot(w, h, i);
+      if (!at) return;
+      c.beginPath(), c.moveTo(at[0] - 3, at[1] - 3), c.lineTo(at[0] + 3, at[1] + 3);
+      c.moveTo(at[0] - 3, at[1] + 3), c.lineTo(at[0] + 3, at[1] - 3), c.stroke();
+    };
+    c.fillStyle = page.colour('--accent'), c.strokeStyle = page.colour('--bad'), c.globalAlpha = Math.min(1, Math.max(.15, 400 / chosen.length));
+    for (const i of chosen) failing.has(i) ? cross(i) : dot(i, 2.5);
     c.globalAlpha = 1, c.fillStyle = page.colour('--good');
     for (const i of chosen) if (front.has(i)) dot(i, 4);
   });

@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
-#include <sstream>
+#include <variant>
 
 #include "base/json_text.h"
+#include "base/numbers/scaling.h"
+#include "base/wording.h"
 #include "document/document.h"
-#include "document/forms/forms.h"
+#include "document/page/heat_map.h"
 #include "document/page/page_shell.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
@@ -133,6 +136,82 @@ const char* usability(const SweepPoint& point) {
   return is_undecided ? "undecided" : "usable";
 }
 
+bool is_failing(const SweepPoint& point) {
+  const std::string_view use = usability(point);
+  return use != "usable" && use != "undecided";
+}
+
+/// Returns the distinct values of a setting: numbers in ascending order, others as they come.
+std::vector<std::string> values_of(const SweepReport& report, std::size_t setting) {
+  std::vector<std::string> values;
+  for (const SweepPoint& point : report.points) {
+    if (std::ranges::find(values, point.values[setting]) == values.end())
+      values.push_back(point.values[setting]);
+  }
+  const auto number = [](const std::string& value) { return parse_json<PageJson>(value); };
+  if (std::ranges::all_of(values,
+                          [&](const std::string& value) { return number(value).is_number(); }))
+    std::ranges::sort(values, {},
+                      [&](const std::string& value) { return number(value).get<double>(); });
+  return values;
+}
+
+HeatCell heat_cell(const SweepReport& report, const SweepPoint& point, Nanoseconds fastest,
+                   Nanoseconds slowest) {
+  if (!point.refused.empty())
+    return {.text = "refused", .tooltip = point.refused, .share = 0, .holds = false};
+  std::string tooltip = usability(point);
+  for (const PointColumn* column : table_columns(report)) {
+    if (column->key == std::string_view("step_time_ns")) continue;
+    tooltip += fmt::format(", {} {}", column_title(*column, report.header),
+                           value_text(column->key, column->value(point)));
+  }
+  return {.text = to_text(point.step_time),
+          .tooltip = std::move(tooltip),
+          .share = ratio(point.step_time - fastest, slowest - fastest),
+          .holds = !is_failing(point)};
+}
+
+/// Returns a map of step times over two settings; empty if there are more or fewer, or too many
+/// values for a map.
+std::string heat_map_of(const SweepReport& report, const SweepSummary& summary) {
+  constexpr std::size_t kMostCells = 2'500;
+  if (report.header.settings.size() != 2 || summary.answered == 0) return {};
+  const std::vector<std::string> down = values_of(report, 0), across = values_of(report, 1);
+  if (down.size() * across.size() > kMostCells) return {};
+  Nanoseconds fastest = Nanoseconds::max(), slowest{0};
+  for (const SweepPoint& point : report.points) {
+    if (!point.refused.empty()) continue;
+    fastest = std::min(fastest, point.step_time), slowest = std::max(slowest, point.step_time);
+  }
+  const std::vector<std::string> labels = setting_labels(report.header);
+  HeatMap map;
+  map.described = "Step times over both settings", map.down = labels[0], map.across = labels[1];
+  map.cells.assign(down.size(), std::vector<HeatCell>(across.size()));
+  std::ranges::transform(down, std::back_inserter(map.rows), plain_value);
+  std::ranges::transform(across, std::back_inserter(map.columns), plain_value);
+  for (std::size_t i = 0; i < report.points.size(); ++i) {
+    const SweepPoint& point = report.points[i];
+    const auto row = std::ranges::find(down, point.values[0]) - down.begin();
+    const auto column = std::ranges::find(across, point.values[1]) - across.begin();
+    HeatCell& cell = map.cells[static_cast<std::size_t>(row)][static_cast<std::size_t>(column)];
+    cell = heat_cell(report, point, fastest, slowest);
+    cell.is_best = summary.best == i;
+  }
+  const std::string asked =
+      report.header.asserts.empty() ? "" : joined(report.header.asserts, ", ");
+  return html_heat_map(map) +
+         fmt::format(
+             "<p class=\"quiet\">The stronger the colour, the longer a step takes: {} to {}. "
+             "Hatched answers "
+             "{}; a "
+             "thick line parts them from those that hold. The frame is around the fastest that "
+             "holds.</p>\n",
+             to_text(fastest), to_text(slowest),
+             asked.empty() ? "do not fit into memory"
+                           : "do not fit into memory, or fail " + html_text(asked));
+}
+
 /// Adds an axis of usability(), unless all points are usable.
 void add_usability_axis(PageJson& axes, const SweepReport& report,
                         const std::vector<std::size_t>& drawn) {
@@ -166,31 +245,29 @@ std::size_t initial_x_axis(const PageJson& axes, const SweepSummary& summary) {
   return 0;
 }
 
-/// Returns the summary as HTML: sentences as paragraphs, and tables as preformatted text.
+/// Returns the summary as HTML.
 std::string lead_of(const SweepReport& report) {
-  std::stringstream text;
-  write_text(document_of(report), text);
   std::string html;
-  bool in_table = false;
-  for (std::string line; std::getline(text, line);) {
-    const bool is_row = line.starts_with("  ");
-    if (is_row != in_table) html += is_row ? "<pre tabindex=\"0\">" : "</pre>\n";
-    in_table = is_row;
-    if (is_row)
-      html += html_text(line) + "\n";
-    else if (!line.empty())
-      html += fmt::format("<p>{}</p>\n", html_text(line));
+  for (const Document::Section& section : document_of(report).sections()) {
+    for (const Document::Block& block : section.blocks) {
+      if (const auto* sentence = std::get_if<Sentence>(&block); sentence && !sentence->is_lead)
+        html += fmt::format("<p>{}</p>\n", html_text(sentence->text));
+      if (const auto* placed = std::get_if<PlacedTable>(&block))
+        html += fmt::format("<h3>{}</h3>\n", html_text(section.heading)) +
+                html_table(section.heading, placed->table);
+    }
   }
-  return html + (in_table ? "</pre>\n" : "");
+  return html;
 }
 
 constexpr std::string_view kParallelHtml =
     "<p class=\"quiet\">One line for each answer. Drag along an axis to keep the answers in that "
-    "range; a click removes the range. Green: no other answer is both faster and smaller.</p><div "
-    "class=\"picture scrolls\"><canvas id=\"parallel\" role=\"img\" aria-label=\"One line for each "
-    "answer across all settings and results; the table below has the same\"></canvas></div><div "
-    "class=\"controls\"><button id=\"all\" type=\"button\">Keep all</button><span "
-    "id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";
+    "range; a click removes the range. Dashed red lines do not hold.{}</p><div class=\"picture "
+    "sideways\" role=\"group\" aria-label=\"Parallel axes\"><canvas id=\"parallel\" role=\"img\" "
+    "aria-label=\"One line for each answer across all settings and results; the table below has "
+    "the "
+    "same\"></canvas></div><div class=\"controls\"><button id=\"all\" type=\"button\">Keep all"
+    "</button><span id=\"told\"></span></div><div class=\"controls\" id=\"limits\"></div>";
 constexpr std::string_view kPairHtml =
     "<div class=\"controls\"><label>across <select id=\"across\"></select></label>"
     "<label>up <select id=\"up\"></select></label></div>"
@@ -205,16 +282,18 @@ constexpr std::string_view kTableHtml =
 void write_sweep_page(const SweepReport& report, std::ostream& out) {
   const SweepSummary summary = summarize(report);
   const std::vector<std::size_t> drawn = drawn_points(report, summary);
-  PageJson numbers = PageJson::array(), front = PageJson::array();
+  PageJson numbers = PageJson::array(), front = PageJson::array(), failing = PageJson::array();
   for (std::size_t i = 0; i < drawn.size(); ++i) {
     numbers.push_back(report.points[drawn[i]].number);
     if (std::find(summary.front.begin(), summary.front.end(), drawn[i]) != summary.front.end())
       front.push_back(i);
+    if (is_failing(report.points[drawn[i]])) failing.push_back(i);
   }
   PageJson axes = axes_of(report, drawn);
   add_usability_axis(axes, report, drawn);
   const PageJson shown = {{"numbers", numbers},
                           {"front", front},
+                          {"failing", failing},
                           {"across", initial_x_axis(axes, summary)},
                           {"axes", axes}};
   Page page;
@@ -225,9 +304,13 @@ void write_sweep_page(const SweepReport& report, std::ostream& out) {
     page.lead +=
         fmt::format("<p>{} of {} answers are drawn, evenly chosen; the front is complete.</p>",
                     grouped(drawn.size()), grouped(summary.answered));
-  page.sections = {{"answers", "All answers", std::string(kParallelHtml)},
+  const char* const green =
+      summary.front.empty() ? "" : " Green: no other answer is both faster and smaller.";
+  page.sections = {{"map", "Step time over both settings", heat_map_of(report, summary)},
+                   {"answers", "All answers", fmt::format(kParallelHtml, green)},
                    {"front", "Two axes against each other", std::string(kPairHtml)},
                    {"table", "Answers kept", std::string(kTableHtml)}};
+  if (page.sections.front().html.empty()) page.sections.erase(page.sections.begin());
   page.styles = {"page/sweep.css"};
   page.data = {{"sweep", script_json(nlohmann::json(shown))}};
   page.scripts = {"page/sweep.js"};

@@ -1,0 +1,73 @@
+// The page of a sweep: two settings make a map of step times.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "foretrace/answer/sweep.h"
+#include "foretrace/report.h"
+
+namespace foretrace {
+namespace {
+
+SweepPoint point_of(std::uint64_t number, std::vector<std::string> values, Nanoseconds time,
+                    const char* verdict) {
+  SweepPoint point;
+  point.number = number, point.values = std::move(values), point.step_time = time;
+  point.verdicts = {verdict};
+  return point;
+}
+
+/// Settings in an order that is not that of their values.
+SweepReport sweep_of() {
+  SweepReport report;
+  report.header.settings = {"loader.workers", "scale.factor"};
+  report.header.asserts = {"step_time <= 25ms"};
+  report.points = {
+      point_of(0, {"16", "1"}, 40ms, "fails"), point_of(1, {"16", "0.5"}, 20ms, "holds"),
+      point_of(2, {"2", "1"}, 60ms, "fails"), point_of(3, {"2", "0.5"}, 30ms, "fails")};
+  report.header.points = report.points.size();
+  return report;
+}
+
+std::string page_of(const SweepReport& report) {
+  std::ostringstream out;
+  write_sweep_page(report, out);
+  return out.str();
+}
+
+TEST(SweepPage, TwoSettingsMakeAMapInOrderOfTheirValues) {
+  const std::string page = page_of(sweep_of());
+  // 20 to 60 ms: 30 ms are a quarter of the way, 40 ms half.
+  EXPECT_NE(page.find("<th scope=\"row\" class=\"left\">2</th><td class=\"heat fails edge-below\" "
+                      "style=\"--heat: 25.0%\""),
+            page.npos);
+  EXPECT_NE(page.find("<th scope=\"row\" class=\"left\">16</th><td class=\"heat best edge-right\" "
+                      "style=\"--heat: 0.0%\""),
+            page.npos);
+  EXPECT_NE(page.find("20 ms to 60 ms"), page.npos);
+  EXPECT_NE(page.find("fail step_time &lt;= 25ms"), page.npos);
+}
+
+TEST(SweepPage, OneOrThreeSettingsMakeNone) {
+  SweepReport report = sweep_of();
+  report.header.settings.emplace_back("amp.share");
+  for (SweepPoint& point : report.points) point.values.emplace_back("1");
+  EXPECT_EQ(page_of(report).find("class=\"heat"), std::string::npos);
+  report.header.settings.resize(1);
+  for (SweepPoint& point : report.points) point.values.resize(1);
+  EXPECT_EQ(page_of(report).find("class=\"heat"), std::string::npos);
+}
+
+TEST(SweepPage, ARefusedAnswerIsACellOfItsOwn) {
+  SweepReport report = sweep_of();
+  report.points[2].refused = "no such <kernel>", report.points[2].verdicts.clear();
+  const std::string page = page_of(report);
+  EXPECT_NE(page.find("title=\"no such &lt;kernel&gt;\">refused"), page.npos);
+  // 20 to 40 ms remain.
+  EXPECT_NE(page.find("--heat: 50.0%"), page.npos);
+}
+
+}  // namespace
+}  // namespace foretrace
