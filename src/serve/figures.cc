@@ -76,6 +76,29 @@ double weighted_quantile(std::vector<Gap>& gaps, double share) {
   return 0;
 }
 
+namespace {
+
+std::vector<BatchSample> batch_of(const ServedLoad& load) {
+  constexpr std::int64_t kSamples = 200;
+  std::vector<Nanoseconds> sent, started, ended;
+  for (const RequestRecord& record : load.records) {
+    sent.push_back(record.sent), started.push_back(record.started), ended.push_back(record.end);
+  }
+  for (auto* times : {&sent, &started, &ended}) std::ranges::sort(*times);
+  const Nanoseconds begin = sent.front();
+  std::vector<BatchSample> samples;
+  for (std::int64_t i = 0; i <= kSamples; ++i) {
+    const Nanoseconds time = (load.end - begin) * i / kSamples;
+    const auto until = [&](const std::vector<Nanoseconds>& times) {
+      return std::ranges::upper_bound(times, begin + time) - times.begin();
+    };
+    samples.push_back({time, until(started) - until(ended), until(sent) - until(started)});
+  }
+  return samples;
+}
+
+}  // namespace
+
 ServingPoint figures_of(const ServedLoad& load, std::int64_t gpus) {
   std::vector<double> first, per_token, whole, queue;
   double inputs = 0, outputs = 0, in_flight = 0;
@@ -106,6 +129,7 @@ ServingPoint figures_of(const ServedLoad& load, std::int64_t gpus) {
   point.waiting_mean = load.waiting_ns / busy, point.waiting_peak = load.peak_waiting;
   point.preemptions = load.preemptions, point.steps = load.steps;
   point.running_peak = load.peak_running;
+  point.batch = batch_of(load);
   for (std::size_t i = 0; i < kBounds; ++i)
     point.shares.emplace_back(kBoundNames[i], load.parts[i] / busy);
   std::ranges::stable_sort(point.shares, std::greater<>(), &std::pair<std::string, double>::second);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -59,7 +60,7 @@ TEST(ServeModel, APageDrawsLatencyOverThroughput) {
   // More requests at a time: more tokens, and each of them later. The first is at the left.
   for (const char* name : {"TTFT", "TTFT p99", "TPOT", "TPOT p99"}) {
     std::istringstream points(line(name));
-    double x = 0, y = 0, before = 0;
+    double x = 0, y = 0, before = -1;
     char comma = 0;
     int count = 0;
     for (; points >> x >> comma >> y; ++count) {
@@ -98,6 +99,50 @@ TEST(ServeModel, ComparesWithMeasuredDeployments) {
   question.calibrate = path;
   EXPECT_NE(serve_model(question).points[0].latency("tpot")->mean,
             serve_model(llama_question()).points[0].latency("tpot")->mean);
+}
+
+TEST(ServeModel, SaysWhichReleasesItDoesNotTellApart) {
+  const Folder folder;
+  const auto row = [](const char* id, const char* version, int concurrency, int tpot) {
+    return fmt::format(
+        "{},Llama-3.1-8B-Instruct,h100_sxm,vllm,{},agg,512,64,{},bf16,,1,1,1,50,{},\n", id, version,
+        concurrency, tpot);
+  };
+  ServeQuestion question;
+  question.against = folder.write(
+      "deployments.csv",
+      "id,model,system,backend,version,mode,isl,osl,concurrency,weights,moe,tp,dp,moe_ep,ttft_ms,"
+      "tpot_ms,flags\n" +
+          row("a", "0.9", 8, 10) + row("b", "0.11", 8, 8) + row("c", "0.9", 16, 9) +
+          row("d", "0.9", 16, 12) + row("e", "", 8, 20));
+  const ServingReleases found = serve_model(question).releases;
+  EXPECT_EQ(found.cells, 1U);
+  EXPECT_EQ(found.alike, 1U);
+  EXPECT_DOUBLE_EQ(found.apart, .25);
+  EXPECT_EQ(found.example, "a and b");
+}
+
+TEST(ServeModel, TheBatchOverTimeHasTheMeanOfItsFigures) {
+  const ServingPoint point = serve_model(llama_question()).points[0];
+  double requests = 0;
+  for (const BatchSample& sample : point.batch) {
+    EXPECT_GE(sample.waiting, 0);
+    EXPECT_LE(sample.running + sample.waiting, 8);
+    requests += static_cast<double>(sample.running + sample.waiting);
+  }
+  EXPECT_NEAR(requests / static_cast<double>(point.batch.size()), point.concurrency, .3);
+  EXPECT_EQ(point.batch.back().running, 0);
+}
+
+TEST(ServeModel, RangesHaveTheGrammarOfAllRanges) {
+  ServeQuestion question = llama_question();
+  question.vary = "concurrency=2..8/x2";
+  const ServingReport report = serve_model(question);
+  std::vector<std::string> points;
+  for (const ServingPoint& point : report.points) points.push_back(point.changed);
+  EXPECT_EQ(points, (std::vector<std::string>{"concurrency=2", "concurrency=4", "concurrency=8"}));
+  question.vary = "concurrency=8..2";
+  EXPECT_EQ(serve_failure(question), "vary: must have the smaller end first");
 }
 
 TEST(ServeModel, TokensCostWhatTheirShareOfAnHourDoes) {

@@ -35,6 +35,12 @@ struct TokenPrice {
   RangedNumber output{}, all{};  ///< Of output tokens; of all, prompts included.
 };
 
+/// How many requests an instant finds.
+struct BatchSample {
+  Nanoseconds time{0};  ///< From the first request on.
+  std::int64_t running = 0, waiting = 0;
+};
+
 struct ServingPoint {
   std::string changed{};  ///< The settings that differ: "max_num_seqs=64"; empty for one point.
   std::int64_t requests = 0, gpus = 1;
@@ -52,6 +58,7 @@ struct ServingPoint {
   std::int64_t running_peak = 0;                         ///< Of one engine.
   std::vector<std::pair<std::string, double>> shares{};  ///< Of the time of steps, largest first.
   std::string bound{};                                   ///< One sentence: what limits it.
+  std::vector<BatchSample> batch{};                      ///< At equal distances, for a picture.
   bool is_covered = false;
   std::string basis{};    ///< Why it is covered or extrapolated.
   std::string refused{};  ///< Why there is no answer; the other facts are empty then.
@@ -75,6 +82,14 @@ struct ServingRow {
   std::string refused;
 };
 
+/// Deployments that differ by nothing but their release.
+struct ServingReleases {
+  std::size_t cells = 0;  ///< Equal deployments that were measured with several releases.
+  std::size_t alike = 0;  ///< Whose releases have the same price: they are not told apart.
+  double apart = 0;       ///< Median ratio, less 1, of the slowest TPOT to the fastest, of `alike`.
+  std::string example{};  ///< The ids of one of them.
+};
+
 struct ServingReport {
   std::string model, machine, engine, placement, precision, load;
   Bytes weights{}, cache{};       ///< Of one device.
@@ -82,6 +97,7 @@ struct ServingReport {
   std::vector<ServingPoint> points;
   std::vector<ServingRow> rows;      ///< With measured deployments; there are no points then.
   std::vector<ServingError> errors;  ///< The same.
+  ServingReleases releases{};        ///< The same.
   std::vector<std::string> assumptions;
 };
 

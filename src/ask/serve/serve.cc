@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "scenario/values.h"
 
 namespace foretrace {
 namespace {
@@ -67,6 +68,20 @@ Deployment deployment_of_question(ServeQuestion question, const Variant& variant
   return deployment;
 }
 
+/// Whether a setting takes whole numbers only.
+bool is_whole(const std::string& name, Variant::Of of) {
+  ServeQuestion question;
+  serve::EngineSettings engine;
+  serve::Load load;
+  Described* const all[] = {&question, &engine, &load};
+  try {
+    read_assigned(name + "=1.5", *all[static_cast<std::size_t>(of)]);
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
 /// "max_num_seqs=32,64" gives a point for each value.
 std::vector<Variant> variants_of(const ServeQuestion& question) {
   if (question.vary.empty()) return {{}};
@@ -86,11 +101,11 @@ std::vector<Variant> variants_of(const ServeQuestion& question) {
   }
   if (!of) throw Error("vary: " + no_such_setting(name, known));
   std::vector<Variant> variants;
-  for (std::size_t begin = equals + 1; begin <= question.vary.size();) {
-    const std::size_t end = std::min(question.vary.find(',', begin), question.vary.size());
-    variants.push_back({name + "=" + question.vary.substr(begin, end - begin), *of});
-    begin = end + 1;
-  }
+  within("vary", [&] {
+    const std::string values = question.vary.substr(equals + 1);
+    for (const std::string& value : read_values(values, is_whole(name, *of)).listed)
+      variants.push_back({name + "=" + value, *of});
+  });
   return variants;
 }
 
@@ -189,6 +204,41 @@ std::vector<ServingError> serving_errors(const std::vector<ServedRow>& rows) {
                       .inside_per_token = group.inside_per_token / count});
   }
   return errors;
+}
+
+/// Rows without flags that differ by their release alone: a release is priced where it changes what
+/// an engine does, not where it merely is faster.
+ServingReleases releases_of(const std::vector<ServedRow>& rows) {
+  std::map<std::string, std::vector<const ServedRow*>> cells;
+  for (const ServedRow& row : rows) {
+    const MeasuredDeployment& of = row.row;
+    if (!row.refused.empty() || !of.flags.empty() || of.version.empty()) continue;
+    cells[fmt::format("{} {} {} {} {} {} {} {} {} {}", of.model, of.system, of.scheduler,
+                      of.weights, of.placement.tensor, of.placement.data, of.placement.expert,
+                      of.input, of.output, of.concurrency)]
+        .push_back(&row);
+  }
+  constexpr double kSame = 1e-3;
+  ServingReleases found;
+  std::vector<double> apart;
+  for (const auto& [name, cell] : cells) {
+    const auto version = [](const ServedRow* row) -> const std::string& {
+      return row->row.version;
+    };
+    const auto other = std::ranges::find_if(
+        cell, [&](const ServedRow* row) { return version(row) != version(cell.front()); });
+    if (other == cell.end()) continue;
+    ++found.cells;
+    const auto priced = std::ranges::minmax(cell, {}, &ServedRow::gap_ms);
+    if (priced.max->gap_ms > priced.min->gap_ms * (1 + kSame)) continue;
+    ++found.alike;
+    const auto measured =
+        std::ranges::minmax(cell, {}, [](const ServedRow* row) { return row->row.gap_ms; });
+    apart.push_back(measured.max->row.gap_ms / measured.min->row.gap_ms - 1);
+    if (found.example.empty()) found.example = cell.front()->row.id + " and " + (*other)->row.id;
+  }
+  if (!apart.empty()) found.apart = median(apart);
+  return found;
 }
 
 /// The ends of the interval are those of the throughput.
@@ -308,7 +358,9 @@ void ServeQuestion::describe(Fields& fields) {
             "Demanded times; the answer counts requests that meet them: ttft=500ms,tpot=50ms");
   describe_prices(fields);
   fields.as({.value = "SETTING=VALUES"})
-      .text("vary", vary, "Values of a setting of engine, load or layout: max_num_seqs=32,64,128");
+      .text("vary", vary,
+            "Values of a setting of engine, load or layout: max_num_seqs=32,64,128 or "
+            "concurrency=8..64/x2");
 }
 
 void ServeQuestion::describe_layout(Fields& fields) {
@@ -337,7 +389,7 @@ ServingReport serve_model(const ServeQuestion& question) {
                              .gap_ms = row.gap_ms,
                              .measured_gap_ms = row.row.gap_ms,
                              .refused = row.refused});
-    report.errors = serving_errors(rows);
+    report.errors = serving_errors(rows), report.releases = releases_of(rows);
     return report;
   }
   const std::vector<Variant> variants = variants_of(question);

@@ -34,6 +34,26 @@ std::string price_sentence(const TokenPrice& price) {
                      ranged(price.all, "with prompts"), to_text(price.of_hour), price.currency);
 }
 
+std::string batch_plot(const ServingPoint& point) {
+  PlotLine running{.name = "running"}, waiting{.name = "waiting", .colour = 1};
+  for (const BatchSample& sample : point.batch) {
+    const auto time = static_cast<double>(sample.time.count());
+    running.points.emplace_back(time, static_cast<double>(sample.running));
+    waiting.points.emplace_back(time, static_cast<double>(sample.waiting));
+  }
+  return html_plot(
+      {.x = {.title = "time",
+             .label = [](double ns) { return to_text(from_nanoseconds(ns)); },
+             .is_linear = true},
+       .y = {.title = "requests",
+             .label = [](double count) { return to_fixed(count, 0); },
+             .is_linear = true,
+             .from = 0},
+       .described = "Requests that run and that wait over time; the figures above have their means",
+       .lines = {std::move(running), std::move(waiting)},
+       .is_low = true});
+}
+
 void describe_point(const ServingReport& report, const ServingPoint& point, Document& document) {
   Table table{.heading = {"", "mean", "from", "to", "p50", "p90", "p99"}, .rows = {}, .left = {0}};
   for (const LatencyFigure& figure : point.latencies) {
@@ -69,6 +89,9 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
                   to_share(point.cache_mean, 0), to_share(point.cache_peak, 0)));
   document.say("Bound by", point.bound);
   document.say(point.is_covered ? "Covered" : "Extrapolated", point.basis);
+  document.section("The batch over time", Document::Heading::not_in_text).draw({[&] {
+    return Picture::Made{batch_plot(point)};
+  }});
 }
 
 /// Latencies over throughput, in order of throughput.
@@ -154,6 +177,12 @@ void describe_errors(const ServingReport& report, Document& document) {
                           to_share(error.inside_per_token, 0)});
   document.say("Median errors of rows without flags, and how many lie inside the 80 % interval");
   document.section("Errors", Document::Heading::not_in_text).table(table);
+  if (const ServingReleases& releases = report.releases; releases.cells > 0)
+    document.section("").say(fmt::format(
+        "{} with several releases: {} of them have one price for all, though their "
+        "slowest release takes {} longer per token than the fastest (median){}",
+        counted(releases.cells, "equal deployment"), releases.alike, to_share(releases.apart),
+        releases.example.empty() ? "" : ", such as " + releases.example));
   std::size_t refused = 0;
   for (const ServingRow& row : report.rows) refused += row.refused.empty() ? 0U : 1U;
   if (refused > 0)
@@ -294,6 +323,11 @@ nlohmann::json to_json(const ServingReport& report) {
           {"cache_tokens", report.cache_tokens},
           {"points", points},
           {"errors", errors},
+          {"releases",
+           {{"cells", report.releases.cells},
+            {"alike", report.releases.alike},
+            {"tpot_apart", report.releases.apart},
+            {"example", report.releases.example}}},
           {"assumptions", report.assumptions}};
 }
 
