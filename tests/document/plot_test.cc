@@ -60,6 +60,14 @@ TEST(Plot, ALinearAxisShowsZeroAndWhatItHasToShow) {
   EXPECT_TRUE(has_label(html, "x=\"50.00%\"", 2));  // Half-way from 1 to 4 in factors.
 }
 
+TEST(Plot, LabelsOfALinearAxisAreShort) {
+  Plot plot = plot_of({{0, 1}, {1, 2}});
+  plot.x.is_linear = true, plot.x.label = [](double value) { return to_text(value); };
+  const std::string html = html_plot(plot);
+  for (const char* label : {">0</text>", ">0.2</text>", ">0.6</text>", ">1</text>"})
+    EXPECT_NE(html.find(label), html.npos) << label;
+}
+
 TEST(Plot, LabelsOfALogarithmicAxisAreRoundAndInsideIt) {
   const std::string html = html_plot(plot_of({{1, 30}, {2, 700}}));
   for (const double shown : {50, 100, 200, 500}) EXPECT_TRUE(has_label(html, "dx=\"-8\"", shown));

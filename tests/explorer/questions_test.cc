@@ -45,8 +45,8 @@ TEST_F(ExplorerQuestions, PartsAreThoseOfThePageWithoutItsReactions) {
   const Json parts = predict(kWorkers, 1000).at("parts");
   std::vector<std::string> ids;
   for (const Json& section : parts.at("sections")) ids.push_back(section.at("id"));
-  EXPECT_EQ(ids, (std::vector<std::string>{"time", "timelines", "critical-path", "schedule",
-                                           "certainty", "grounds"}));
+  EXPECT_EQ(ids, (std::vector<std::string>{"time", "steps", "timelines", "critical-path",
+                                           "schedule", "certainty", "grounds"}));
   EXPECT_EQ(parts.at("heading"), "What if: loader:workers=2");
   const Json timelines = Json::parse(parts.at("timelines").get<std::string>());
   ASSERT_EQ(timelines.at("runs").size(), 2U);

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "document/document.h"
+#include "document/forms/forms.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
 
@@ -67,6 +69,42 @@ TEST(SweepPage, ARefusedAnswerIsACellOfItsOwn) {
   EXPECT_NE(page.find("title=\"no such &lt;kernel&gt;\">refused"), page.npos);
   // 20 to 40 ms remain.
   EXPECT_NE(page.find("--heat: 50.0%"), page.npos);
+}
+
+std::string page_of(const Curve& curve) {
+  std::ostringstream out;
+  write_html(document_of(curve), out);
+  return out.str();
+}
+
+Curve curve_of(std::vector<std::string> values) {
+  Curve curve;
+  curve.header.settings = {"loader.workers"}, curve.header.asserts = {"step_time <= 60ms"};
+  curve.header.baseline_step_time = 100ms;
+  const Nanoseconds times[] = {100ms, 50ms};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    curve.points.push_back(point_of(i, {values[i]}, times[i], i == 0 ? "fails" : "holds"));
+    curve.points.back().lower = times[i] / 2, curve.points.back().upper = times[i];
+  }
+  return curve;
+}
+
+TEST(CurvePage, OneSettingIsALineWithItsInterval) {
+  Curve curve = curve_of({"0", "4"});
+  curve.answer = 1;
+  const std::string page = page_of(curve);
+  // From 100 ms to half of it, and the interval from half to the whole.
+  EXPECT_NE(page.find("points=\"0.0,0.0 1000.0,500.0 \""), page.npos);
+  EXPECT_NE(page.find("points=\"0.0,0.0 1000.0,500.0 1000.0,750.0 0.0,500.0 \""), page.npos);
+  // The answer has its value as a name; what fails has another colour.
+  EXPECT_NE(page.find(">4</text>"), page.npos);
+  EXPECT_NE(page.find("<circle style=\"--series: var(--series-3)\" cx=\"0.00%\""), page.npos);
+  EXPECT_NE(page.find("<circle style=\"--series: var(--series-0)\" cx=\"100.00%\""), page.npos);
+}
+
+TEST(CurvePage, ValuesThatAreNoNumbersStayATable) {
+  EXPECT_EQ(page_of(curve_of({"\"ring\"", "\"tree\""})).find("class=\"plot"), std::string::npos);
+  EXPECT_EQ(page_of(curve_of({"2"})).find("class=\"plot"), std::string::npos);
 }
 
 }  // namespace

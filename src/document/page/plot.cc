@@ -59,7 +59,8 @@ class Scale {
     std::vector<double> all;
     const double last = std::floor(high_ / step + kSlack);
     for (double i = std::ceil(low_ / step - kSlack); i <= last && all.size() <= kMostLabels; ++i)
-      all.push_back(i * step);
+      // A fraction such as 3 / 5 is as close to 0.6 as can be, and 3 * 0.2 is not; there is no -0.
+      all.push_back((step < 1 ? i / std::round(1 / step) : i * step) + 0.);
     return all;
   }
   std::vector<double> powers_of(double step) const {

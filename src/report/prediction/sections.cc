@@ -337,13 +337,13 @@ PageSection sensitivities_section(const PredictionPage& page) {
     rows.push_back({.name = sensitivity.title,
                     .parts = {{.from = 0,
                                .width = first,
-                               .label = "10 %",
+                               .label = {},
                                .letter = {},
                                .colour = "part-compute",
                                .tooltip = "a tenth less: saves " + to_text(tenth)},
                               {.from = first,
                                .width = kWidestBar * ratio(half - tenth, most),
-                               .label = "50 %",
+                               .label = {},
                                .letter = {},
                                .colour = "part-host",
                                .tooltip = "half: saves " + to_text(half)}},
@@ -355,6 +355,8 @@ PageSection sensitivities_section(const PredictionPage& page) {
                      "work without a bar.</p>\n",
                      is_what_if(page.prediction) ? "predicted" : "recorded") +
                  html_bars("Time saved in a step; the table below says the same", rows) +
+                 html_legend({{"part-compute", "saved if it took 10 % less"},
+                              {"part-host", "saved beyond that if it took 50 % less"}}) +
                  html_table("Step times if one kind of work were faster", table);
   return section;
 }

@@ -63,11 +63,12 @@ std::string controls_html(const std::vector<TitledRun>& runs) {
   }
   return html +
          "<label><input type=\"checkbox\" id=\"path\" checked> Critical path</label>\n"
-         "<label>Search <input type=\"search\" id=\"search\" placeholder=\"part of a "
+         "<span class=\"together\"><label>Search <input type=\"search\" id=\"search\" "
+         "placeholder=\"part of a "
          "name\"></label>\n" +
          button_html("match-before", "&lsaquo;", "Previous match") +
          button_html("match-behind", "&rsaquo;", "Next match") +
-         "<span id=\"matches\" role=\"status\"></span>\n</div>\n";
+         "</span><span id=\"matches\" role=\"status\"></span>\n</div>\n";
 }
 
 std::string class_legend() {

@@ -160,9 +160,7 @@ void describe_points(const ServingReport& report, Document& document) {
   }
   document.section("Points", Document::Heading::not_in_text).table(table);
   document.section("Latency over throughput", Document::Heading::not_in_text).draw({[&] {
-    return Picture::Made{latency_plot(report) +
-                         "<p>TTFT (blue) and TPOT (orange) over output tokens a second a GPU. "
-                         "Dashed lines are the 99th percentiles.</p>\n"};
+    return Picture::Made{latency_plot(report)};
   }});
   document.list("bound by:", bounds).list("refused:", refused);
 }

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/shown.h"
 #include "document/document.h"
+#include "document/page/plot.h"
 #include "document/words/table.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/answer/trust.h"
@@ -123,6 +124,54 @@ Table figure_table(const Curve& curve) {
   return table;
 }
 
+/// Plots step times over the values of the setting, with intervals; empty if they are no numbers.
+std::string curve_plot(const Curve& curve) {
+  Plot plot{.x = {.title = curve.setting(),
+                  .label = [](double value) { return to_text(value); },
+                  .is_linear = true},
+            .y = {.title = "step",
+                  .label = [](double time) { return to_text(from_nanoseconds(time)); },
+                  .is_linear = true,
+                  .from = 0},
+            .described = "Step times over values; the table below has the same",
+            .lines = {{}},
+            .is_low = true};
+  const auto time_of = [](Nanoseconds time) { return static_cast<double>(time.count()); };
+  PlotLine& line = plot.lines.front();
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const SweepPoint& point = curve.points[i];
+    const auto value = parse_json<Json>(point.values.front());
+    if (!value.is_number()) return {};
+    if (!point.refused.empty()) continue;
+    const double x = value.get<double>(), y = time_of(point.step_time);
+    line.points.emplace_back(x, y);
+    if (point.lower && point.upper)
+      line.band.push_back({x, time_of(*point.lower), time_of(*point.upper)});
+    const std::string why = remark(point);
+    plot.dots.push_back(
+        {.x = x,
+         .y = y,
+         .name = curve.answer == i ? value_of(point) : "",
+         .tooltip = fmt::format("{}: {}{}{}", value_of(point), to_text(point.step_time),
+                                why.empty() ? "" : ", ", why),
+         .colour = point.fits.value_or(true) && curve.satisfies(point) ? 0U : 3U});
+  }
+  if (line.points.size() < 2) return {};
+  line.name = line.band.empty() ? "predicted" : "predicted, with its interval";
+  if (const auto& now = curve.header.baseline_step_time)
+    plot.lines.push_back({.name = "now",
+                          .colour = 1,
+                          .is_dashed = true,
+                          .points = {{line.points.front().first, time_of(*now)},
+                                     {line.points.back().first, time_of(*now)}}});
+  const bool fails =
+      std::ranges::any_of(plot.dots, [](const PlotDot& dot) { return dot.colour != 0; });
+  return html_plot(std::move(plot)) +
+         (fails
+              ? "<p class=\"quiet\">Red dots do not fit or do not hold; the table says which.</p>\n"
+              : "");
+}
+
 std::string question_text(const Curve& curve) {
   std::string text;
   for (const std::string& use : curve.uses) text += (text.empty() ? "" : ", then ") + use;
@@ -180,7 +229,10 @@ Document document_of(const Curve& curve) {
   document.say("What if", question_text(curve)).say("Now", now_text(curve.header));
   if (!curve.until().empty())
     document.verdict("Answer", fmt::format("{} {}", curve.until(), curve.answer_text));
-  document.section("Points", not_in_text).table(table_of(curve, true));
+  document.section("Points", not_in_text);
+  if (curve.header.has_times)
+    document.draw({[&curve] { return Picture::Made{curve_plot(curve)}; }});
+  document.table(table_of(curve, true));
   document.section("Figures", not_in_text).table(figure_table(curve));
   for (const Note& note : curve.notes.all()) document.section("").items({note_text(note)});
   return document;

@@ -253,7 +253,7 @@ std::string lead_of(const SweepReport& report) {
       if (const auto* sentence = std::get_if<Sentence>(&block); sentence && !sentence->is_lead)
         html += fmt::format("<p>{}</p>\n", html_text(sentence->text));
       if (const auto* placed = std::get_if<PlacedTable>(&block))
-        html += fmt::format("<h3>{}</h3>\n", html_text(section.heading)) +
+        html += fmt::format("<p>{}</p>\n", html_text(section.heading)) +
                 html_table(section.heading, placed->table);
     }
   }
