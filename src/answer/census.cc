@@ -100,7 +100,7 @@ class Count {
       case HostKind::driver:
         ++census_.calls;
         census_.event_waits += known.event_wait ? 1 : 0;
-        census_.waiting_calls += known.sync ? 1 : 0;
+        if (known.sync) ++census_.waiting_calls, census_.waiting_ns += record.duration_ns;
         break;
       case HostKind::overhead:
         ++census_.overheads;

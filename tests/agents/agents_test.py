@@ -25,6 +25,11 @@ OTHERS = ("dev-pair-h100-mi300/bertsmall_h100.json.gz", "dev-pair-h100-mi300/ber
 MOST_CALLS = 3
 
 
+def named(tool, name):
+    """The arguments that name a recording."""
+    return {"against": name} if tool == "collective" else {"trace": name, "no_cache": True}
+
+
 def agrees(found, expected, tolerance):
     if isinstance(expected, str):
         return found == expected
@@ -33,15 +38,15 @@ def agrees(found, expected, tolerance):
 
 @unittest.skipUnless(FORETRACE, "needs FORETRACE")
 class Agents(unittest.TestCase):
-    def ask(self, path, asked_families, raw, named):
-        """Asks all that apply; `named` are the arguments that name the recording. Returns how many, and what is wrong."""
+    def ask(self, path, asked_families, raw):
+        """Asks all that apply. Returns how many, and what is wrong."""
         agent = Agent(FORETRACE, str(path.parent))
         asked = []
         for family in asked_families:
             expected = family.expected(raw)
             if expected is None:
                 continue
-            calls = [(tool, {**named, **arguments}) for tool, arguments in family.calls]
+            calls = [(tool, {**named(tool, path.name), **arguments}) for tool, arguments in family.calls]
             self.assertLessEqual(len(calls), MOST_CALLS)
             agent.plan(calls)
             asked.append((family, calls, expected))
@@ -57,7 +62,7 @@ class Agents(unittest.TestCase):
         return len(asked), wrong
 
     def check(self, paths, least):
-        self.check_all(((path, families.FAMILIES, Raw(path), {"trace": path.name, "no_cache": True}) for path in paths), least)
+        self.check_all(((path, families.FAMILIES, Raw(path)) for path in paths), least)
 
     def check_all(self, recordings, least):
         asked, wrong = 0, []
@@ -75,14 +80,14 @@ class Agents(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name) / "ranks"
             four_ranks.write(folder)
-            self.check_all([(folder, families.job_families(four_ranks), None, {"against": folder.name})], 10)
+            self.check_all([(folder, families.job_families(four_ranks), None)], 13)
 
     def test_logs_of_nccl_inspector(self):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name) / "logs"
             inspector_logs.write(folder, 16, 20)
             rows = inspector_logs.table_of(one for rank in inspector_logs.logs(16, 20) for one in rank)
-            self.check_all([(folder, families.log_families({key: row for key, row in rows.items() if key[1] == "world"}), None, {"against": folder.name})], 12)
+            self.check_all([(folder, families.log_families({key: row for key, row in rows.items() if key[1] == "world"}), None)], 12)
 
     @unittest.skipUnless(CORPUS, "needs FORETRACE_CORPUS")
     def test_recordings_of_others(self):

@@ -161,6 +161,8 @@ FAMILIES = [
     Family("What is the longest kernel?", [INFO], lambda info: info["longest"]["duration_ns"],
            lambda raw: max(event["dur"] for event in raw.of("", DEVICE)) * 1e3, 1e-5),
     Family("How many calls wait for the device?", [TEXT], lambda text: number_before(text, "synchronizing calls?"), count("", CALLS, WAITS)),
+    Family("How long do they take?", [INFO], lambda info: info["waits"]["synchronizing_ns"],
+           lambda raw: ns(raw.of(WAITS, CALLS)) if raw.of(WAITS, CALLS) else None, 1e-5),
     Family("How much memory is allocated at the peak?", [MEMORY], lambda memory: memory["peak_allocated_bytes"],
            with_memory(lambda raw: max(raw.memory()))),
     Family("How much does the allocator reserve?", [MEMORY], lambda memory: memory["allocator"]["recorded_peak_reserved_bytes"],
@@ -202,8 +204,14 @@ def job_families(truth):
         ("How often?", lambda answer: all_reduce(answer, "last")["times"], truth.STEPS, 0),
         ("How long do all wait and transfer?", lambda answer: all_reduce(answer, "kernel_total_ns"),
          met * truth.TRANSFER * 1e3 + truth.STEPS * (truth.RANKS - 1) * late, 1e-2)]
-    return [Family(words, [JOB_TABLE], found, lambda _, expected=expected: expected, tolerance)
-            for words, found, expected, tolerance in table]
+    step = truth.FORWARD + truth.BACKWARD * truth.SLOWNESS + truth.TRANSFER + truth.UPDATE
+    others = [
+        ("How many ranks are there?", INFO, lambda answer: len(answer["answers"]), truth.RANKS, 0),
+        ("How long is a step?", PREDICT, lambda answer: answer["measured"]["step_time_ns"], step * 1e3, 1e-3),
+        ("Which share of a step does communication take that nothing hides?", PREDICT,
+         lambda answer: answer["baseline"]["rates"]["exposed_communication"], (late / 1e3 + truth.TRANSFER) / step, 1e-3)]
+    return [Family(words, [call], found, lambda _, expected=expected: expected, tolerance)
+            for words, call, found, expected, tolerance in [(words, JOB_TABLE, *rest) for words, *rest in table] + others]
 
 
 def log_families(rows):

@@ -30,6 +30,7 @@ struct Census {
   std::int64_t instant = 0;        ///< Kernels with a duration of 0.
   std::int64_t event_waits = 0;    ///< cudaStreamWaitEvent and the like.
   std::int64_t waiting_calls = 0;  ///< Calls that synchronize host and device.
+  std::int64_t waiting_ns = 0;     ///< Sum over these, on all threads.
   std::int64_t used_streams = 0;
 
   /// Durations of the step markers, in order of time; 0 in a trace without times.

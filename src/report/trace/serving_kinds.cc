@@ -60,8 +60,9 @@ void say_serving_steps(const Trace& trace, Document& document) {
 bool serves(const Trace& trace) { return !serving_steps_of(trace).kinds.empty(); }
 
 void write_steps_csv(const Trace& trace, std::ostream& out) {
+  const std::vector<StepRow> rows = table_of_steps(trace);  // Which may refuse.
   out << "kind,batch,context,time_us\n";
-  for (const StepRow& row : table_of_steps(trace))
+  for (const StepRow& row : rows)
     out << fmt::format("{},{},{},{}\n", row.decodes ? "decode" : "prefill", row.batch, row.context,
                        to_fixed(static_cast<double>(row.time.count()) * 1e-3, 3));
 }
