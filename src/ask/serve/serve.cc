@@ -221,12 +221,10 @@ ServingReleases releases_of(const std::vector<ServedRow>& rows) {
   constexpr double kSame = 1e-3;
   ServingReleases found;
   std::vector<double> apart;
-  for (const auto& [name, cell] : cells) {
-    const auto version = [](const ServedRow* row) -> const std::string& {
-      return row->row.version;
-    };
+  for (const auto& entry : cells) {
+    const std::vector<const ServedRow*>& cell = entry.second;
     const auto other = std::ranges::find_if(
-        cell, [&](const ServedRow* row) { return version(row) != version(cell.front()); });
+        cell, [&](const ServedRow* row) { return row->row.version != cell.front()->row.version; });
     if (other == cell.end()) continue;
     ++found.cells;
     const auto priced = std::ranges::minmax(cell, {}, &ServedRow::gap_ms);
