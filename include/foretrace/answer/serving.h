@@ -28,7 +28,7 @@ struct LatencyFigure {
   std::optional<std::pair<Nanoseconds, Nanoseconds>> interval{};  ///< 80 %, of the mean.
 };
 
-/// What a million tokens cost, if GPUs are paid for as long as the load lasts.
+/// Prices of a million tokens, if GPUs are paid for as long as the load lasts.
 struct TokenPrice {
   double of_hour = 0;  ///< Of a GPU.
   std::string currency{};

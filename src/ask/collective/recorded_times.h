@@ -1,6 +1,6 @@
 #pragma once
 
-// What the ranks recorded of the collectives of one operation, group and size: a row of the table.
+// The ranks' records of the collectives of one operation, group and size: a row of the table.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct RecordedTimes {
                           Bytes bytes) const;
 };
 
-/// Those with most time in kernels first.
+/// Rows with most time in kernels come first.
 void sort_rows(std::vector<RecordedCollectives>& rows);
 
 }  // namespace foretrace

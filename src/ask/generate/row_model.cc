@@ -138,8 +138,8 @@ bool has_width_of(const std::string& preset, const TableRow& row) {
   return row.number("hidden") == described.value("hidden", 0.);
 }
 
-/// What a row is priced as, without settings: a preset, `usual`, or a transformer with the row's
-/// shape.
+/// The model that a row is priced as, without settings: a preset, `usual`, or a transformer with
+/// the row's shape.
 std::string base_model(const TableRow& row, const std::string& usual, const std::string& preset,
                        bool has_shape, const Layout& layout) {
   const std::string model = row.text("model");

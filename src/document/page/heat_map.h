@@ -16,14 +16,14 @@ namespace foretrace {
 
 struct HeatCell {
   std::string text = {};     ///< Empty: nothing is known.
-  std::string tooltip = {};  ///< What screen readers say behind `text`, too.
+  std::string tooltip = {};  ///< Screen readers say it behind `text`.
   double share = 0;          ///< From 0, as the page, to 1.
   bool holds = true;
   bool is_best = false;
 };
 
 struct HeatMap {
-  std::string described;     ///< What the cells show, for screen readers.
+  std::string described;     ///< Says to screen readers what cells show.
   std::string down, across;  ///< Names of the two settings.
   std::vector<std::string> rows, columns;
   std::vector<std::vector<HeatCell>> cells;  ///< By row, then by column.

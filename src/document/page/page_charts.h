@@ -27,7 +27,7 @@ struct BarMark {
   std::string tooltip;
 };
 
-/// What a bar is uncertain by, drawn as a line with two ends.
+/// The uncertainty of a bar, drawn as a line with two ends.
 struct BarRange {
   double from = 0, to = 0;  ///< Shares of the bar's room.
   std::string tooltip;

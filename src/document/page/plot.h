@@ -20,10 +20,10 @@ namespace foretrace {
 
 struct PlotLine {
   std::string name;        ///< In the legend; empty: not there.
-  std::size_t colour = 0;  ///< What has the same colour belongs together.
+  std::size_t colour = 0;  ///< Lines and dots of one colour belong together.
   bool is_dashed = false;
   std::vector<std::pair<double, double>> points = {};  ///< (x, y) in order of x.
-  /// What the line is uncertain by, as {x, lowest y, highest y}.
+  /// The line's uncertainty, as {x, lowest y, highest y}.
   std::vector<std::array<double, 3>> band = {};
 };
 
