@@ -164,9 +164,8 @@ Recording inspected_in(const CollectiveQuestion& question, const std::string& pa
                     recording.notes.empty() ? "" : ": " + recording.notes.all().front().text));
   recording.assumptions.emplace_back(
       "NCCL Inspector records how long kernels take, not when: transfer is the shortest kernel of "
-      "a "
-      "collective, that of the rank that entered last, and skew the longest less the shortest; of "
-      "several collectives, the lower of the middle two counts");
+      "a collective, that of the rank that entered last, and skew the longest less the shortest; "
+      "of several collectives, the lower of the middle two counts");
   if (!has_sizes)
     recording.assumptions.emplace_back(
         "text for Prometheus has the latest figures and classes of sizes: bytes are the bus "
@@ -175,10 +174,10 @@ Recording inspected_in(const CollectiveQuestion& question, const std::string& pa
       recording.rows, [](const auto& row) { return !row.transfer.has_value(); });
   if (alone > 0)
     recording.assumptions.push_back(fmt::format(
-        "{} of {} have no collective that all ranks recorded: kernels include the wait for others, "
+        "{} of {} {} no collective that all ranks recorded: kernels include the wait for others, "
         "so that neither transfer nor bandwidth is known; give the folder with the logs of all "
         "ranks",
-        alone, counted(recording.rows.size(), "row")));
+        alone, counted(recording.rows.size(), "row"), alone == 1 ? "has" : "have"));
   return recording;
 }
 
