@@ -7,6 +7,7 @@
 
 #include "foretrace/error.h"
 #include "machine/operation_rates.h"
+#include "price/stages.h"
 
 namespace foretrace {
 namespace {
@@ -38,9 +39,6 @@ std::optional<Arithmetic> narrow_type(const std::string& precision) {
   if (precision == "fp4") return Arithmetic::nvfp4;
   return std::nullopt;
 }
-
-/// Megatron computes with NVIDIA's Transformer Engine.
-bool uses_engine(const Layout& layout) { return layout.framework == "megatron"; }
 
 /// Narrow products are as much faster than those in half precision as single ones were measured to
 /// be, with the kernels that narrow their inputs; what Megatron's Transformer Engine narrows is

@@ -44,7 +44,7 @@ class Rates {
   const Constants& constants_;
   std::int64_t devices_;
   bool lora_;                  ///< Weights have no gradients.
-  bool narrows_ = false;       ///< Whether inputs of products are narrowed apart.
+  bool narrows_ = false;       ///< Whether kernels of their own narrow gradients.
   double peak_, narrow_peak_;  ///< Operations per microsecond: of activations, of weights.
   double attention_share_;     ///< Relative to an A100's.
   double memory_;              ///< Bytes per microsecond.

@@ -120,6 +120,8 @@ const Framework& framework_of(const Layout& layout) {
   return found == std::end(kAll) ? kAll[0] : *found;
 }
 
+bool uses_engine(const Layout& layout) { return layout.framework == "megatron"; }
+
 double gradient_bytes(const Layout& layout) { return layout.precision == "fp16" ? 2 : 4; }
 
 }  // namespace foretrace

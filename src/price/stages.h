@@ -30,6 +30,8 @@ struct Framework {
   double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket;
 };
 const Framework& framework_of(const Layout& layout);
+/// Megatron computes with NVIDIA's Transformer Engine.
+bool uses_engine(const Layout& layout);
 
 /// Returns the bytes per gradient that ranks sum: 2 in fp16, as in Megatron-LM and DeepSpeed; 4
 /// otherwise, as Megatron's main gradients.

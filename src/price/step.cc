@@ -111,7 +111,7 @@ class TrainingStep {
     if (layout_.lora || layout_.micro_batches() == 1) return 0;
     const double us =
         rates_.moved(constants_.accumulate * (row.parameters + row.expert_parameters));
-    const bool is_hidden = platform_.writes_beside_products && layout_.framework == "megatron";
+    const bool is_hidden = platform_.writes_beside_products && uses_engine(layout_);
     return is_hidden ? std::max(0., us - products) : us;
   }
 

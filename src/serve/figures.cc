@@ -37,6 +37,25 @@ LatencyFigure gaps_of(std::vector<Gap> gaps) {
 constexpr const char* kBoundNames[kBounds] = {"reading weights", "reading the cache", "arithmetic",
                                               "exchanges between GPUs", "host and launches"};
 
+std::vector<BatchSample> batch_of(const ServedLoad& load) {
+  constexpr std::int64_t kSamples = 200;
+  std::vector<Nanoseconds> sent, started, ended;
+  for (const RequestRecord& record : load.records) {
+    sent.push_back(record.sent), started.push_back(record.started), ended.push_back(record.end);
+  }
+  for (auto* times : {&sent, &started, &ended}) std::ranges::sort(*times);
+  const Nanoseconds begin = sent.front();
+  std::vector<BatchSample> samples;
+  for (std::int64_t i = 0; i <= kSamples; ++i) {
+    const Nanoseconds time = (load.end - begin) * i / kSamples;
+    const auto until = [&](const std::vector<Nanoseconds>& times) {
+      return std::ranges::upper_bound(times, begin + time) - times.begin();
+    };
+    samples.push_back({time, until(started) - until(ended), until(sent) - until(started)});
+  }
+  return samples;
+}
+
 }  // namespace
 
 void Demands::describe(Fields& fields) {
@@ -75,29 +94,6 @@ double weighted_quantile(std::vector<Gap>& gaps, double share) {
   }
   return 0;
 }
-
-namespace {
-
-std::vector<BatchSample> batch_of(const ServedLoad& load) {
-  constexpr std::int64_t kSamples = 200;
-  std::vector<Nanoseconds> sent, started, ended;
-  for (const RequestRecord& record : load.records) {
-    sent.push_back(record.sent), started.push_back(record.started), ended.push_back(record.end);
-  }
-  for (auto* times : {&sent, &started, &ended}) std::ranges::sort(*times);
-  const Nanoseconds begin = sent.front();
-  std::vector<BatchSample> samples;
-  for (std::int64_t i = 0; i <= kSamples; ++i) {
-    const Nanoseconds time = (load.end - begin) * i / kSamples;
-    const auto until = [&](const std::vector<Nanoseconds>& times) {
-      return std::ranges::upper_bound(times, begin + time) - times.begin();
-    };
-    samples.push_back({time, until(started) - until(ended), until(sent) - until(started)});
-  }
-  return samples;
-}
-
-}  // namespace
 
 ServingPoint figures_of(const ServedLoad& load, std::int64_t gpus) {
   std::vector<double> first, per_token, whole, queue;

@@ -13,6 +13,7 @@
 #include "document/forms/forms.h"
 #include "foretrace/error.h"
 #include "support/folder.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -48,10 +49,7 @@ TEST(ServeModel, PointsAreThoseOfQuestionsOfTheirOwn) {
 TEST(ServeModel, APageDrawsLatencyOverThroughput) {
   ServeQuestion question = llama_question();
   question.vary = "concurrency=1,8,32";
-  const ServingReport report = serve_model(question);
-  std::ostringstream page;
-  write_html(document_of(report), page);
-  const std::string html = page.str();
+  const std::string html = html_of(serve_model(question));
   const auto line = [&](const std::string& name) {
     const std::size_t end = html.find("\"><title>" + name + "</title></polyline>");
     const std::size_t begin = html.rfind("points=\"", end) + std::string("points=\"").size();

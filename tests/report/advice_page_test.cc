@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 
-#include "document/document.h"
-#include "document/forms/forms.h"
 #include "foretrace/answer/advice.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -25,11 +23,7 @@ Advice advice_of(const std::string& goal) {
   return advice;
 }
 
-std::string page_of(const Advice& advice) {
-  std::ostringstream out;
-  write_html(document_of(advice, true), out);
-  return out.str();
-}
+std::string page_of(const Advice& advice) { return html_of(document_of(advice, true)); }
 
 TEST(AdvicePage, BarsShowWhatIsLeftOfAStepAndItsInterval) {
   const std::string page = page_of(advice_of("time"));

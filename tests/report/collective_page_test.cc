@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 
-#include "document/document.h"
-#include "document/forms/forms.h"
 #include "foretrace/answer/collective.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -19,17 +17,11 @@ CollectiveRow row_of(std::int64_t bytes, const std::string& algorithm, double ba
   return row;
 }
 
-std::string page_of(const CollectiveReport& report) {
-  std::ostringstream out;
-  write_html(document_of(report), out);
-  return out.str();
-}
-
 TEST(CollectivePage, MarksTheFirstSizeOfEachAlgorithm) {
   CollectiveReport report;
   report.rows = {row_of(1 << 10, "Tree LL", 1e9), row_of(1 << 14, "Tree LL", 2e9),
                  row_of(1 << 18, "Ring", 4e9)};
-  const std::string page = page_of(report);
+  const std::string page = html_of(report);
   for (const char* drawn :
        {"<title>Tree LL from 1 KiB on</title>", "<title>Ring from 256 KiB on</title>",
         ">Tree LL</text>", ">Ring</text>", ">1 KiB</text>", ">16 KiB</text>", ">256 KiB</text>"})
@@ -43,7 +35,7 @@ TEST(CollectivePage, TheBandIsTheIntervalOfTheTime) {
   report.rows = {row_of(1 << 10, "Ring", 4e9), row_of(1 << 14, "Ring", 4e9)};
   for (CollectiveRow& row : report.rows) row.lower = 5us, row.upper = 20us;
   // Half to twice the time: 8 to 2 GB/s around 4 GB/s, at the ends and the middle of the axis.
-  const std::string page = page_of(report);
+  const std::string page = html_of(report);
   EXPECT_NE(page.find("points=\"0.0,0.0 1000.0,0.0 1000.0,1000.0 0.0,1000.0 \""), page.npos);
   EXPECT_NE(page.find("points=\"0.0,500.0 1000.0,500.0 \""), page.npos);
 }

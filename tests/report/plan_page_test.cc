@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 
-#include "document/document.h"
-#include "document/forms/forms.h"
 #include "foretrace/answer/plan.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -32,14 +30,8 @@ PlanReport plan_of() {
   return report;
 }
 
-std::string page_of(const PlanReport& report) {
-  std::ostringstream out;
-  write_html(document_of(report), out);
-  return out.str();
-}
-
 TEST(PlanPage, ItsHeadIsTheAnswer) {
-  const std::string page = page_of(plan_of());
+  const std::string page = html_of(plan_of());
   EXPECT_NE(page.find("<h1>fastest: dp=8,global_batch=64: 1 s a step, between 1 s and 1 s, 64 GB "
                       "reserved, MFU 50.0 %, 12,345 tokens/s, 6.50 USD per 1,000 steps</h1>"),
             page.npos);
@@ -48,11 +40,11 @@ TEST(PlanPage, ItsHeadIsTheAnswer) {
 TEST(PlanPage, WhereNothingFitsTheHeadSaysWhatWasAsked) {
   PlanReport report = plan_of();
   report.ranked[0].fits = false;
-  EXPECT_NE(page_of(report).find("<h1>tiny on a machine"), std::string::npos);
+  EXPECT_NE(html_of(report).find("<h1>tiny on a machine"), std::string::npos);
 }
 
 TEST(PlanPage, ALineLeadsAlongLayoutsThatNoOtherBeats) {
-  const std::string page = page_of(plan_of());
+  const std::string page = html_of(plan_of());
   // From 1 to 64 GB and from 1 to 8 s, by factors; 8 s with 8 GB is beaten by 4 s with 1 GB.
   EXPECT_NE(page.find("points=\"0.0,333.3 1000.0,1000.0 \""), page.npos);
   EXPECT_NE(page.find("cx=\"50.00%\" cy=\"0.00%\" r=\"4\"><title>&lt;pp&gt;=8: 8 s a step, 8 GB"),
@@ -68,7 +60,7 @@ TEST(PlanPage, YourOwnLayoutStandsOut) {
   report.ranked.back().role = "yours";
   report.ranked.push_back(row_of("dp=1", 2s, 640));
   report.ranked.back().role = "plain data parallelism", report.ranked.back().fits = false;
-  const std::string page = page_of(report);
+  const std::string page = html_of(report);
   EXPECT_NE(page.find(">yours</text>"), page.npos);
   EXPECT_EQ(page.find(">plain data parallelism</text>"), page.npos);
 }

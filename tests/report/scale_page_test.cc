@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 
-#include "document/document.h"
-#include "document/forms/forms.h"
 #include "foretrace/answer/scale.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -21,17 +19,11 @@ ScalePoint point(std::int64_t gpus, double efficiency, Nanoseconds step, Nanosec
   return made;
 }
 
-std::string page_of(const ScaleReport& report) {
-  std::ostringstream out;
-  write_html(document_of(report), out);
-  return out.str();
-}
-
 TEST(ScalePage, DrawsEfficiencyFromZeroToOneWithItsInterval) {
   ScaleReport report;
   report.recorded = 100ms;
   report.points = {point(1, 1, 100ms, 100ms, 100ms), point(4, .8, 125ms, 100ms, 250ms)};
-  const std::string page = page_of(report);
+  const std::string page = html_of(report);
   // 80 % is a fifth from the top; half as much where a step takes twice as long.
   EXPECT_NE(page.find("<polyline style=\"--series: var(--series-0)\" points=\"0.0,0.0 "
                       "1000.0,200.0 \"><title>data_parallel"),
@@ -46,10 +38,10 @@ TEST(ScalePage, ARefusedCountIsNotDrawn) {
   ScaleReport report;
   report.recorded = 100ms;
   report.points = {point(1, 1, 100ms, 100ms, 100ms), point(2, .5, 200ms, 200ms, 200ms)};
-  const std::string before = page_of(report);
+  const std::string before = html_of(report);
   report.points.push_back(point(4, 1, 0ms, 0ms, 0ms));
   report.points.back().refused = "too many";
-  const std::string after = page_of(report);
+  const std::string after = html_of(report);
   const std::string line = "points=\"0.0,0.0 1000.0,500.0 \"";
   EXPECT_NE(before.find(line), before.npos);
   EXPECT_NE(after.find(line), after.npos);

@@ -5,10 +5,9 @@
 #include <sstream>
 #include <string>
 
-#include "document/document.h"
-#include "document/forms/forms.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/report.h"
+#include "support/page.h"
 
 namespace foretrace {
 namespace {
@@ -71,12 +70,6 @@ TEST(SweepPage, ARefusedAnswerIsACellOfItsOwn) {
   EXPECT_NE(page.find("--heat: 50.0%"), page.npos);
 }
 
-std::string page_of(const Curve& curve) {
-  std::ostringstream out;
-  write_html(document_of(curve), out);
-  return out.str();
-}
-
 Curve curve_of(std::vector<std::string> values) {
   Curve curve;
   curve.header.settings = {"loader.workers"}, curve.header.asserts = {"step_time <= 60ms"};
@@ -92,7 +85,7 @@ Curve curve_of(std::vector<std::string> values) {
 TEST(CurvePage, OneSettingIsALineWithItsInterval) {
   Curve curve = curve_of({"0", "4"});
   curve.answer = 1;
-  const std::string page = page_of(curve);
+  const std::string page = html_of(curve);
   // From 100 ms to half of it, and the interval from half to the whole.
   EXPECT_NE(page.find("points=\"0.0,0.0 1000.0,500.0 \""), page.npos);
   EXPECT_NE(page.find("points=\"0.0,0.0 1000.0,500.0 1000.0,750.0 0.0,500.0 \""), page.npos);
@@ -103,8 +96,8 @@ TEST(CurvePage, OneSettingIsALineWithItsInterval) {
 }
 
 TEST(CurvePage, ValuesThatAreNoNumbersStayATable) {
-  EXPECT_EQ(page_of(curve_of({"\"ring\"", "\"tree\""})).find("class=\"plot"), std::string::npos);
-  EXPECT_EQ(page_of(curve_of({"2"})).find("class=\"plot"), std::string::npos);
+  EXPECT_EQ(html_of(curve_of({"\"ring\"", "\"tree\""})).find("class=\"plot"), std::string::npos);
+  EXPECT_EQ(html_of(curve_of({"2"})).find("class=\"plot"), std::string::npos);
 }
 
 }  // namespace

@@ -68,14 +68,10 @@ Deployment deployment_of_question(ServeQuestion question, const Variant& variant
   return deployment;
 }
 
-/// Whether a setting takes whole numbers only.
-bool is_whole(const std::string& name, Variant::Of of) {
-  ServeQuestion question;
-  serve::EngineSettings engine;
-  serve::Load load;
-  Described* const all[] = {&question, &engine, &load};
+/// Whether a setting of `object`, which changes, takes whole numbers only.
+bool is_whole(const std::string& name, Described& object) {
   try {
-    read_assigned(name + "=1.5", *all[static_cast<std::size_t>(of)]);
+    read_assigned(name + "=1.5", object);
     return false;
   } catch (const Error&) {
     return true;
@@ -92,18 +88,20 @@ std::vector<Variant> variants_of(const ServeQuestion& question) {
   serve::EngineSettings engine;
   serve::Load load;
   ServeQuestion own;
-  const SettingNames names[] = {setting_names(own), setting_names(engine), setting_names(load)};
+  Described* const objects[] = {&own, &engine, &load};  // In the order of Variant::Of.
   SettingNames known;
   std::optional<Variant::Of> of;
-  for (std::size_t i = 0; i < std::size(names); ++i) {
-    known.insert(names[i].begin(), names[i].end());
-    if (!of && names[i].contains(name)) of = static_cast<Variant::Of>(i);
+  for (std::size_t i = 0; i < std::size(objects); ++i) {
+    const SettingNames names = setting_names(*objects[i]);
+    known.insert(names.begin(), names.end());
+    if (!of && names.contains(name)) of = static_cast<Variant::Of>(i);
   }
   if (!of) throw Error("vary: " + no_such_setting(name, known));
   std::vector<Variant> variants;
   within("vary", [&] {
     const std::string values = question.vary.substr(equals + 1);
-    for (const std::string& value : read_values(values, is_whole(name, *of)).listed)
+    const bool whole = is_whole(name, *objects[static_cast<std::size_t>(*of)]);
+    for (const std::string& value : read_values(values, whole).listed)
       variants.push_back({name + "=" + value, *of});
   });
   return variants;

@@ -75,7 +75,7 @@ class Lines {
 const Json& member(const Json& json, const char* key) {
   static const Json none;
   const auto found = json.is_object() ? json.find(key) : json.end();
-  return json.is_object() && found != json.end() ? *found : none;
+  return found != json.end() ? *found : none;
 }
 
 std::string text_in(const Json& json, const char* key) {

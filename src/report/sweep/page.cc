@@ -203,9 +203,8 @@ std::string heat_map_of(const SweepReport& report, const SweepSummary& summary) 
   return html_heat_map(map) +
          fmt::format(
              "<p class=\"quiet\">The stronger the colour, the longer a step takes: {} to {}. "
-             "Hatched answers "
-             "{}; a "
-             "thick line parts them from those that hold. The frame is around the fastest that "
+             "Hatched answers {}; a thick line parts them from those that hold. The frame is "
+             "around the fastest that "
              "holds.</p>\n",
              to_text(fastest), to_text(slowest),
              asked.empty() ? "do not fit into memory"
