@@ -312,6 +312,10 @@ TEST(Generate, SaysWhatAPrecisionThatIsNotStatedWouldChange) {
   });
   ASSERT_NE(found, notes.all().end());
   EXPECT_NE(found->text.find("if they ran in FP8"), std::string::npos) << found->text;
+  time("somebody", "precision=bf16", &notes);  // Stated for all rows.
+  EXPECT_TRUE(std::ranges::none_of(notes.all(), [](const Note& note) {
+    return note.text.find("precision") != std::string::npos;
+  }));
 }
 
 TEST(Generate, HostsOfARackAreJoinedByNVLink) {

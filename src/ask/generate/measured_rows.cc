@@ -105,8 +105,9 @@ class RowReader {
       layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
     read_precision(row, read.step.platform.device, layout);
-    read.states_precision =
-        row.has("precision") || sheet_peak(read.step.platform.device, "fp8") <= 0;
+    read.states_precision = row.has("precision") ||
+                            defaults_.stated.find("precision=") != std::string::npos ||
+                            sheet_peak(read.step.platform.device, "fp8") <= 0;
     const std::string text = workload_text(row, defaults_.workload, layout);
     read.step.workload = find_workload(text);
     const std::int64_t layers = read.step.workload->layer_count();
