@@ -5,10 +5,10 @@
 
 Every operation takes
 
-    start + max(flops / (share x peak), bytes / (moved x bandwidth))
+    start + max(flops / (share x peak), bytes / (moved x bandwidth), inner x size)
 
 with three numbers for each operation, arithmetic and family of devices, which least absolute errors of the logarithm
-choose. --check prints how far half of the rows are off when the other half was fitted, and whole devices and families
+choose, and for products a fourth: each of a product's tiles walks along its inner size, however few tiles there are. --check prints how far half of the rows are off when the other half was fitted, and whole devices and families
 when they were left out; without it, the table is printed, and written with --write. --data has ops.csv and layers.csv,
 times that others have measured; --pairs has recordings of the same jobs on an H100 and an MI300X. The times in
 traces/operations are ours.
@@ -40,6 +40,7 @@ OURS = {"bf16": "half", "fp32": "fp32", "tf32": "tf32", "fp64": "fp64"}
 WIDTHS = {"bf16": 2, "fp32": 4, "tf32": 4, "fp64": 8}
 # Tensors of the first operand's size that an operation reads and writes.
 TENSORS = {"add": 3, "gelu": 2, "layer_norm": 2, "softmax": 2, "copy": 2, "dropout": 2.5, "sum": 1}
+LEAST_START = 1  # Microseconds.
 SHARPNESS = 8  # max(a, b) as the norm of this degree, which a fit can follow
 
 
@@ -86,14 +87,15 @@ def expert_work(row, value, wide, weights):
 
 
 def work(row):
-    """(operation, arithmetic, flops, bytes) of a row of ops.csv, or None for types that the table does not have."""
+    """(operation, arithmetic, flops, bytes, inner size of a product) of a row of ops.csv, or None for types that the
+    table does not have."""
     value = lambda name: float(row[name] or 0)
     if row["dtype"] not in TYPES:
         return None
     arithmetic, wide, weights = TYPES[row["dtype"]]
     if row["op"] == "gemm":
         m, n, k = value("m"), value("n"), value("k")
-        return "product", arithmetic, 2 * m * n * k, wide * m * k + weights * n * k + 2 * m * n
+        return "product", arithmetic, 2 * m * n * k, wide * m * k + weights * n * k + 2 * m * n, k
     if row["op"] == "moe":
         return ("experts", arithmetic) + expert_work(row, value, wide, weights)
     batch, heads, of_heads, size = value("batch"), value("heads"), value("kv_heads"), value("head_dim")
@@ -106,9 +108,9 @@ def work(row):
             4 * batch * heads * size + 2 * entry * batch * (past + 1) * of_heads * size)
 
 
-def row_of(device, operation, arithmetic, flops, moved, us, weight=1.0):
-    return {"device": device, "family": family_of(device), "key": (operation, arithmetic), "us": us, "weight": weight,
-            "compute": flops / peak(device, arithmetic), "move": moved / (PEAKS[device]["bandwidth"] * 1e3)}
+def row_of(device, operation, arithmetic, flops, moved, us, inner=0.0):
+    return {"device": device, "family": family_of(device), "key": (operation, arithmetic), "us": us, "weight": 1.0,
+            "inner": inner * 1e-3, "compute": flops / peak(device, arithmetic), "move": moved / (PEAKS[device]["bandwidth"] * 1e3)}
 
 
 def read_csv(path):
@@ -120,7 +122,8 @@ def read_ops(path):
     for row in read_csv(path):
         found = work(row)
         if found:
-            yield row_of(DEVICES[row["system"]], *found, float(row["us"]))
+            operation, arithmetic, flops, moved, *inner = found
+            yield row_of(DEVICES[row["system"]], operation, arithmetic, flops, moved, float(row["us"]), *inner)
 
 
 def read_layers(path):
@@ -141,19 +144,19 @@ def read_ours(folder):
             precision = row["precision"]
             if row["op"] == "gemm" and precision in ("fp32", "tf32", "fp64"):
                 yield row_of(device, "product", OURS[precision], 2 * m * n * k,
-                             WIDTHS[precision] * (m * k + n * k + m * n), us)
+                             WIDTHS[precision] * (m * k + n * k + m * n), us, k)
             elif row["op"] in TENSORS:
                 yield row_of(device, "stream", "half", 0, TENSORS[row["op"]] * WIDTHS[precision] * m * n, us)
 
 
 def time_of(rates, row):
-    share, moved, start = rates
-    parts = (row["compute"] / share, row["move"] / moved)
+    share, moved, start, inner = rates
+    parts = (row["compute"] / share, row["move"] / moved, row["inner"] * inner)
     most = max(parts)
     return start + most * sum((part / most) ** SHARPNESS for part in parts) ** (1 / SHARPNESS)
 
 
-def nelder_mead(loss, start, rounds=300):
+def nelder_mead(loss, start, rounds=500):
     count = len(start)
     points = [list(start)] + [[x * (1.3 if i == j else 1) for j, x in enumerate(start)] for i in range(count)]
     points = sorted(([loss(p), p] for p in points), key=lambda x: x[0])
@@ -182,10 +185,14 @@ def fit(rows):
     most = 2.2 if rows[0]["key"][1] == "fp64" else 1
 
     def loss(rates):
-        if min(rates) < 1e-3 or rates[0] > most or rates[1] > 1.3:
+        if min(rates[:2]) < 1e-3 or rates[2] < LEAST_START or rates[3] < 0 or rates[0] > most or rates[1] > 1.3:
             return 1e9
         return sum(abs(math.log(time_of(rates, row) / row["us"])) * row["weight"] for row in rows) / len(rows)
-    return nelder_mead(loss, [.6, .8, 5.])
+    found = nelder_mead(lambda rates: loss((*rates, 0)), [.6, .8, 5.])
+    tries = [(*found, 0)]
+    if any(row["inner"] > 0 for row in rows):
+        tries += [nelder_mead(loss, begin) for begin in ([*found, .1], [*found, 1.], [.6, .8, 5., 1.])]
+    return tuple(min(tries, key=loss))
 
 
 def error(rates, rows):
@@ -265,7 +272,7 @@ def mi300_rows(pairs, table):
     device, other = "h100-sxm5-80gb", "mi300x"
     for operation in ("product", "attention", "stream"):
         mine = [pair for pair in pairs if pair[1] == operation]
-        share, moved, start, _ = table[(operation, "half", "hopper")]
+        share, moved, start, inner, _ = table[(operation, "half", "hopper")]
         ratio, other_start = fit_pair(mine, start)
         errors = {}
         for job in sorted({pair[0] for pair in mine}):
@@ -274,9 +281,9 @@ def mi300_rows(pairs, table):
         peaks = peak(device, "half") / peak(other, "half")
         bandwidths = PEAKS[device]["bandwidth"] / PEAKS[other]["bandwidth"]
         if operation == "stream":
-            rates = (share, moved * bandwidths / ratio, other_start)
+            rates = (share, moved * bandwidths / ratio, other_start, inner)
         else:
-            rates = (share * peaks / ratio, moved * bandwidths / ratio, other_start)
+            rates = (share * peaks / ratio, moved * bandwidths / ratio, other_start, inner * ratio)
         yield (operation, "half", "cdna3"), (*rates, max(errors.values())), errors
 
 
@@ -335,9 +342,10 @@ def main():
     if pairs:
         table.update((key, rates) for key, rates, _ in mi300_rows(pairs, table))
     lines = []
-    for key, (share, moved, start, off) in sorted(table.items()):
+    for key, (share, moved, start, inner, off) in sorted(table.items()):
         known = "0" if off is None else f"{off:.2f}"
-        lines.append(f"RATE({key[0]}, {key[1]}, {key[2]}, {share:.3f}, {moved:.3f}, {start:.1f}, {known})")
+        lines.append(f"RATE({key[0]}, {key[1]}, {key[2]}, {share:.3f}, {moved:.3f}, {start:.1f}, "
+                     f"{f'{inner:.2f}' if inner else 0}, {known})")
     text = re.sub(r"^RATE\(.*\n", "", TABLE.read_text(), flags=re.M) + "\n".join(lines) + "\n"
     if options.write:
         TABLE.write_text(text)

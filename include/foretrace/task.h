@@ -138,6 +138,8 @@ struct Task {
   /// How many times over the blocks of a kernel fill the device. Below 1, more of the same work
   /// fits into the same time; 0: unknown.
   float fill = 0;
+  /// Inner size of a matrix product (k of m x k by k x n), if its shapes are known; otherwise 0.
+  float inner = 0;
   TaskKind kind = TaskKind::kernel;
   Phase phase = Phase::none;
   /// The share of the task in front that may still be left when this one starts. It is cleared when

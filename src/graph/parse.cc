@@ -182,14 +182,16 @@ class Parser {
       task.bytes = parse_bytes(value);
     } else if (key == "flops") {
       task.flops = to_number<double>(value);
+    } else if (key == "inner") {
+      task.inner = to_number<float>(value);
     } else if (key == "fill") {
       task.fill = to_number<float>(value);
     } else if (key == "record") {
       task.record = to_number<std::uint32_t>(value);
     } else {
       throw Error(fmt::format(
-          "a task has no attribute \"{}\"; it has bytes, fill, flops, gap, layer, module, "
-          "phase, priority, record, step, tail",
+          "a task has no attribute \"{}\"; it has bytes, fill, flops, gap, inner, layer, "
+          "module, phase, priority, record, step, tail",
           key));
     }
   }

@@ -129,6 +129,7 @@ class Printer {
     if (task.module != plain.module) add("module", in_quotes(graph_.names()[task.module]));
     if (task.bytes != plain.bytes) add("bytes", to_exact_text(task.bytes));
     if (task.flops != plain.flops) add("flops", to_text(task.flops));
+    if (task.inner != plain.inner) add("inner", to_text(static_cast<double>(task.inner)));
     if (task.fill != plain.fill) add("fill", to_text(static_cast<double>(task.fill)));
     if (task.gap != plain.gap) add("gap", to_ticks(task.gap));
     if (task.tail != plain.tail) add("tail", to_share(task.tail));

@@ -30,7 +30,7 @@ struct RateRow {
   OperationKind operation;
   Arithmetic arithmetic;
   Family family;
-  double share, moved, start_us, error;
+  double share, moved, start_us, inner_ns, error;
 };
 
 const std::vector<FamilyRow>& families() {
@@ -46,8 +46,15 @@ const std::vector<FamilyRow>& families() {
 
 constexpr RateRow kRates[] = {
 #define FAMILY(...)
-#define RATE(operation, arithmetic, family, share, moved, start, error) \
-  {OperationKind::operation, Arithmetic::arithmetic, Family::family, share, moved, start, error},
+#define RATE(operation, arithmetic, family, share, moved, start, inner, error) \
+  {OperationKind::operation,                                                   \
+   Arithmetic::arithmetic,                                                     \
+   Family::family,                                                             \
+   share,                                                                      \
+   moved,                                                                      \
+   start,                                                                      \
+   inner,                                                                      \
+   error},
 #include "machine/operation_rates.def"
 #undef FAMILY
 #undef RATE
@@ -121,16 +128,22 @@ OperationRate rate_of(const DeviceModel& device, OperationKind operation, Arithm
   rate.flops_per_second = peak_of(device, arithmetic).flops_per_second * row->share;
   rate.bytes_per_second = device.memory_bandwidth.bytes_per_second * row->moved;
   rate.start = Nanoseconds(std::llround(row->start_us * 1000));
+  rate.inner_ns = row->inner_ns;
   rate.error = row->error;
   return rate;
 }
 
 Nanoseconds time_at(Nanoseconds recorded, const OperationRate& from, const OperationRate& to,
-                    bool by_arithmetic, double bytes) {
-  if (recorded <= from.start) return scaled(recorded, ratio(to.start, from.start));
+                    bool by_arithmetic, double bytes, double inner) {
+  const auto walk = [&](const OperationRate& rate) {
+    return rate.start + Nanoseconds(std::llround(rate.inner_ns * inner));
+  };
+  const Nanoseconds least =
+      inner > 0 ? scaled(recorded, ratio(walk(to), std::max(walk(from), recorded))) : 0ns;
+  if (recorded <= from.start) return std::max(least, scaled(recorded, ratio(to.start, from.start)));
   const double factor = by_arithmetic ? from.flops_per_second / to.flops_per_second
                                       : from.bytes_per_second / to.bytes_per_second * bytes;
-  return to.start + scaled(recorded - from.start, factor);
+  return std::max(least, to.start + scaled(recorded - from.start, factor));
 }
 
 }  // namespace foretrace

@@ -33,7 +33,8 @@ struct OperationRate {
   double flops_per_second = 0;  ///< 0: the device has no such arithmetic, or it is not known.
   double bytes_per_second = 0;
   Nanoseconds start{};
-  double error = 0;  ///< Typical error of a time by this rate on a device that was not fitted.
+  double inner_ns = 0;  ///< For each element of a product's inner size.
+  double error = 0;     ///< Typical error of a time by this rate on a device that was not fitted.
   /// Whether devices of this family were measured; else the rate is that of all families.
   bool of_family = false;
 };
@@ -47,8 +48,10 @@ OperationRate rate_of(const DeviceModel& device, OperationKind operation, Arithm
 
 /// The time on a device with rate `to` of work that took `recorded` at rate `from`. `by_arithmetic`
 /// says what limits it, else the bandwidth of memory does; `bytes` is how many times the bytes it
-/// moves there. Work that is not longer than its start changes as the start does.
+/// moves there. Work that is not longer than its start changes as the start does. A product of this
+/// `inner` size (0: unknown) takes no less than its tiles take to walk along it, relative to what
+/// it took there.
 Nanoseconds time_at(Nanoseconds recorded, const OperationRate& from, const OperationRate& to,
-                    bool by_arithmetic, double bytes = 1);
+                    bool by_arithmetic, double bytes = 1, double inner = 0);
 
 }  // namespace foretrace

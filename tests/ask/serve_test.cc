@@ -69,6 +69,29 @@ TEST(ServeModel, APageDrawsLatencyOverThroughput) {
   }
 }
 
+TEST(ServeModel, PointsThatOneThingBoundsAreOneLine) {
+  ServeQuestion question = llama_question();
+  question.vary = "concurrency=1..12/+1";
+  ServingReport report = serve_model(question);
+  ASSERT_EQ(report.points.size(), 12U);
+  for (std::size_t i = 0; i < 12; ++i) {
+    report.points[i].bound =
+        fmt::format("{} takes {} % of the time", i < 9 ? "this" : "that", 90 - i);
+    report.points[i].is_covered = i != 11;
+  }
+  std::ostringstream text;
+  write_text(document_of(report), text);
+  EXPECT_NE(
+      text.str().find("bound by:\n"
+                      "  - concurrency=1 to concurrency=9: this takes 90 to 82 % of the time "
+                      "(covered)\n"
+                      "  - concurrency=10 to concurrency=11: that takes 81 to 80 % of the time "
+                      "(covered)\n"
+                      "  - concurrency=12: that takes 79 % of the time (extrapolated)\n"),
+      std::string::npos)
+      << text.str();
+}
+
 TEST(ServeModel, EnginesDiffer) {
   ServeQuestion question = llama_question();
   std::set<Nanoseconds> means;

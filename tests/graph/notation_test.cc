@@ -136,8 +136,8 @@ TEST(Notation, SaysWhatIsWrong) {
       {"x: A 99999999999999999999", "line 1: a time must be less than 104 days"},
       {"x: A:kernal 1", "line 1: \"kernal\" is unknown (did you mean \"kernel\"?)"},
       {"x: A 1 {stop=1}",
-       "line 1: a task has no attribute \"stop\"; it has bytes, fill, flops, gap, layer, module, "
-       "phase, priority, record, step, tail"},
+       "line 1: a task has no attribute \"stop\"; it has bytes, fill, flops, gap, inner, layer, "
+       "module, phase, priority, record, step, tail"},
       {"x: A 1 {step=1", "line 1: expected an attribute of a task, found the end of the line"},
       {"x: A 1 {step=one}", "line 1: must be a number, got \"one\""},
       {"x: A 1 {step=99999999999}", "line 1: \"99999999999\" is out of range"},

@@ -7,8 +7,8 @@
 namespace foretrace {
 namespace {
 
-/// The flops of the only kernel, which an op with these shapes and values launches.
-double flops_of(std::string_view op, std::string_view shapes, std::string_view values = "") {
+/// The only kernel, which an op with these shapes and values launches.
+Task kernel_of(std::string_view op, std::string_view shapes, std::string_view values = "") {
   Recording run;
   run.op(0, op, 0, 10).call(0, "launch", 1, 1, 1).kernel(0, "k", 6, 2, 1);
   Trace& trace = run.trace();
@@ -17,9 +17,13 @@ double flops_of(std::string_view op, std::string_view shapes, std::string_view v
   trace.hosts[0].details = 0;
   const Graph graph = infer(trace).graph;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    if (graph.task(TaskId{i}).kind == TaskKind::kernel) return graph.task(TaskId{i}).flops;
+    if (graph.task(TaskId{i}).kind == TaskKind::kernel) return graph.task(TaskId{i});
   }
-  return -1;
+  return {.flops = -1};
+}
+
+double flops_of(std::string_view op, std::string_view shapes, std::string_view values = "") {
+  return kernel_of(op, shapes, values).flops;
 }
 
 TEST(Flops, OfProductsOfMatrices) {
@@ -28,6 +32,13 @@ TEST(Flops, OfProductsOfMatrices) {
   EXPECT_EQ(flops_of("aten::bmm", "[[3, 4, 8], [3, 8, 16]]"), 2 * 3 * 4 * 8 * 16);
   EXPECT_EQ(flops_of("aten::baddbmm", "[[3, 4, 16], [3, 4, 8], [3, 8, 16]]"), 2 * 3 * 4 * 8 * 16);
   EXPECT_EQ(flops_of("aten::linear", "[[2, 4, 8], [16, 8]]"), 2 * 2 * 4 * 8 * 16);
+}
+
+TEST(Flops, ProductsHaveAnInnerSize) {
+  EXPECT_EQ(kernel_of("aten::addmm", "[[16], [4, 8], [8, 16]]").inner, 8);
+  EXPECT_EQ(kernel_of("aten::bmm", "[[3, 4, 8], [3, 8, 16]]").inner, 8);
+  EXPECT_EQ(kernel_of("aten::linear", "[[2, 4, 8], [16, 8]]").inner, 8);
+  EXPECT_EQ(kernel_of("aten::convolution", "[[2, 3, 8, 8], [5, 3, 3, 3], []]").inner, 0);
 }
 
 // 2 images of 8 x 8 pixels, 3 channels to 5: two operations for each weight and each place of the

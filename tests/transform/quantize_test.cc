@@ -31,12 +31,22 @@ TEST(Quantize, LargeProductsGainAndSmallOnesGetSlower) {
   EXPECT_GT(effect.times_error.share, 0.03);
 }
 
+// Public times on a B200: 9.2 us in BF16 and 19.4 us in NVFP4 for 1 x 7168 by 7168 x 2048.
+TEST(Quantize, AProductWithALongInnerSizeGetsSlowerInFourBits) {
+  Graph graph = parse_graph(
+      "stream: bf16_gemm 9.2 {flops=29360128 inner=7168}, bf16_gemm 9.2 {flops=29360128}");
+  const Effect effect = read_transform_text("quantize:device=b200,to=nvfp4")->apply(graph, {});
+  EXPECT_NEAR(static_cast<double>(first(graph).count()), 19'400, 2000);
+  EXPECT_LT(graph.task(TaskId{1}).duration, 12us);
+  EXPECT_NE(effect.summary.find("2 slower than before"), std::string::npos) << effect.summary;
+}
+
 // Decoding: 1 GFLOP explains 1 us; the weights are read in the rest.
 TEST(Quantize, ProductsOfFewRowsReadFewerBytes) {
   Graph graph = parse_graph("stream: bf16_gemm 500");
   graph.task(TaskId{0}).flops = 1e9;
   quantized(graph, "to=int4_weights");
-  EXPECT_LT(first(graph), 300us);
+  EXPECT_LT(first(graph), 350us);
   Graph compute = parse_graph("stream: bf16_gemm 500");
   compute.task(TaskId{0}).flops = 500e-6 * 0.75 * 989e12;
   quantized(compute, "to=int4_weights");
@@ -48,7 +58,7 @@ TEST(Quantize, ProductsOfAStepThatDecodesReadTheirWeights) {
       "@step execute_context_0(0)_generation_8(8)\n@step execute_context_1(4000)_generation_8(8)\n"
       "stream: bf16_gemm 500 {step=0}, bf16_gemm 500 {step=1}");
   const Effect effect = quantized(graph, "to=int4_weights");
-  EXPECT_LT(first(graph), 300us);
+  EXPECT_LT(first(graph), 350us);
   EXPECT_GT(graph.task(TaskId{1}).duration, 400us);
   EXPECT_NE(effect.summary.find("1 by arithmetic, 1 by their weights"), std::string::npos);
 }

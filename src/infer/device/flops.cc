@@ -68,9 +68,14 @@ std::vector<Shape> read_values(std::string_view text) {
   return values;
 }
 
-double matrix_flops(const Shape& a, const Shape& b, std::size_t dimensions) {
-  if (a.size() != dimensions || b.size() != dimensions) return 0;
-  return 2 * product(a) * b.back();
+struct ProductWork {
+  double flops = 0;
+  double inner = 0;  ///< Of a matrix product.
+};
+
+ProductWork matrix_work(const Shape& a, const Shape& b, std::size_t dimensions) {
+  if (a.size() != dimensions || b.size() != dimensions) return {};
+  return {2 * product(a) * b.back(), a.back()};
 }
 
 /// aten::convolution(input, weight, bias, stride, padding, dilation, ...)
@@ -94,22 +99,23 @@ double convolution_flops(const std::vector<Shape>& shapes, const std::vector<Sha
   return 2 * places * product(weight);
 }
 
-double op_flops(std::string_view name, const std::vector<Shape>& shapes,
-                const std::vector<Shape>& values) {
+ProductWork op_work(std::string_view name, const std::vector<Shape>& shapes,
+                    const std::vector<Shape>& values) {
   const auto at = [&](std::size_t i) { return i < shapes.size() ? shapes[i] : Shape{}; };
-  if (name == "aten::mm") return matrix_flops(at(0), at(1), 2);
+  if (name == "aten::mm") return matrix_work(at(0), at(1), 2);
   if (name == "aten::addmm" || name == "aten::_addmm_activation")
-    return matrix_flops(at(1), at(2), 2);
-  if (name == "aten::bmm") return matrix_flops(at(0), at(1), 3);
-  if (name == "aten::baddbmm") return matrix_flops(at(1), at(2), 3);
+    return matrix_work(at(1), at(2), 2);
+  if (name == "aten::bmm") return matrix_work(at(0), at(1), 3);
+  if (name == "aten::baddbmm") return matrix_work(at(1), at(2), 3);
   if (name == "aten::linear") {
     const Shape weight = at(1);
-    return weight.size() == 2 ? 2 * product(at(0)) * weight[0] : 0;
+    return weight.size() == 2 ? ProductWork{2 * product(at(0)) * weight[0], weight[1]}
+                              : ProductWork{};
   }
   if (name == "aten::convolution" || name == "aten::_convolution") {
-    return convolution_flops(shapes, values);
+    return {.flops = convolution_flops(shapes, values)};
   }
-  return 0;
+  return {};
 }
 
 class FlopCounter {
@@ -127,26 +133,32 @@ class FlopCounter {
       const auto [found, added] = longest.try_emplace(op, event.task);
       if (!added && duration(event.task) > duration(found->second)) found->second = event.task;
     }
-    for (const auto& [op, task] : longest) graph_.task(task).flops = flops(op);
+    for (const auto& [op, task] : longest) set_work(task, work(op));
     count_captured();
   }
 
  private:
   /// Likewise for work of graphs, by the ops of their captures.
   void count_captured() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<TaskId, double>> longest;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<TaskId, ProductWork>> longest;
     if (records_.trace.captured.empty()) return;
     for (const DeviceEvent& event : records_.events) {
       const CapturedNode* const node =
           captured_node(records_.trace, records_.trace.devices[event.record]);
       if (node == nullptr || event.kind != TaskKind::kernel) continue;
-      const double count = flops(node->op, node->shapes, node->values);
-      if (count <= 0) continue;
-      auto& [task, flops] =
-          longest.try_emplace({event.call, node->op_call}, event.task, count).first->second;
+      const ProductWork found = work(node->op, node->shapes, node->values);
+      if (found.flops <= 0) continue;
+      auto& [task, known] =
+          longest.try_emplace({event.call, node->op_call}, event.task, found).first->second;
       if (duration(event.task) > duration(task)) task = event.task;
     }
-    for (const auto& [call, found] : longest) graph_.task(found.first).flops = found.second;
+    for (const auto& [call, found] : longest) set_work(found.first, found.second);
+  }
+
+  void set_work(TaskId id, const ProductWork& work) {
+    Task& task = graph_.task(id);
+    task.flops = work.flops;
+    task.inner = static_cast<float>(work.inner);
   }
 
   Nanoseconds duration(TaskId task) const { return graph_.task(task).duration; }
@@ -158,24 +170,24 @@ class FlopCounter {
          context = contexts_[context].parent) {
       const std::uint32_t op = contexts_[context].op;
       if (op == kNone) return kNone;
-      if (flops(op) > 0) return op;
+      if (work(op).flops > 0) return op;
     }
     return kNone;
   }
 
-  double flops(std::uint32_t op) {
+  ProductWork work(std::uint32_t op) {
     const HostRecord& record = records_.trace.hosts[op];
-    if (record.details == kNone) return 0;
+    if (record.details == kNone) return {};
     const OpDetails& details = records_.trace.op_details[record.details];
-    return flops(record.name, details.shapes, details.values);
+    return work(record.name, details.shapes, details.values);
   }
 
-  double flops(NameId op, NameId shapes, NameId values) {
-    if (shapes == NameId{}) return 0;
-    const auto [found, added] = cached_.try_emplace({op, shapes, values}, 0.0);
+  ProductWork work(NameId op, NameId shapes, NameId values) {
+    if (shapes == NameId{}) return {};
+    const auto [found, added] = cached_.try_emplace({op, shapes, values});
     if (added) {
       const Names& names = records_.trace.names;
-      found->second = op_flops(names[op], read_shapes(names[shapes]), read_values(names[values]));
+      found->second = op_work(names[op], read_shapes(names[shapes]), read_values(names[values]));
     }
     return found->second;
   }
@@ -183,7 +195,7 @@ class FlopCounter {
   const Records& records_;
   const std::vector<Context>& contexts_;
   Graph& graph_;
-  std::map<std::tuple<NameId, NameId, NameId>, double> cached_;
+  std::map<std::tuple<NameId, NameId, NameId>, ProductWork> cached_;
 };
 
 }  // namespace

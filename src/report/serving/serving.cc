@@ -3,9 +3,12 @@
 #include "foretrace/answer/serving.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "base/shown.h"
 #include "base/wording.h"
@@ -129,12 +132,36 @@ void add_price_cells(const std::optional<TokenPrice>& price, std::vector<std::st
   cells.push_back(money(price->all.point) + " " + price->currency);
 }
 
+/// What bounds one point after another, as long as it is the same thing; its share may change.
+struct Bounds {
+  std::string first, last;            ///< The points.
+  std::string before, share, behind;  ///< The sentence around the first point's share.
+  std::string last_share;
+
+  explicit Bounds(const ServingPoint& point) : first(point.changed), last(point.changed) {
+    const std::size_t end = std::min(point.bound.find(" %"), point.bound.size());
+    std::size_t begin = end;
+    while (begin > 0 && !std::isspace(static_cast<unsigned char>(point.bound[begin - 1]))) --begin;
+    before = point.bound.substr(0, begin);
+    share = last_share = point.bound.substr(begin, end - begin);
+    behind = point.bound.substr(end) + (point.is_covered ? " (covered)" : " (extrapolated)");
+  }
+
+  bool goes_on(const Bounds& next) const { return before == next.before && behind == next.behind; }
+
+  std::string text() const {
+    return (first == last ? first : first + " to " + last) + ": " + before +
+           (share == last_share ? share : share + " to " + last_share) + behind;
+  }
+};
+
 void describe_points(const ServingReport& report, Document& document) {
   Table table{.heading = {"", "TTFT", "p99", "TPOT", "p99", "requests/s", "tokens/s a GPU", "from",
                           "to", "cache", "waiting"},
               .rows = {},
               .left = {0}};
-  std::vector<std::string> refused, bounds;
+  std::vector<std::string> refused;
+  std::vector<Bounds> bounds;
   bool has_goodput = false;
   for (const ServingPoint& point : report.points) has_goodput |= point.goodput.has_value();
   if (has_goodput) table.heading.emplace_back("goodput/s");
@@ -155,14 +182,17 @@ void describe_points(const ServingReport& report, Document& document) {
                           to_fixed(point.waiting_mean, 1)});
     if (has_goodput) table.rows.back().push_back(to_fixed(point.goodput.value_or(0), 2));
     if (has_price(report)) add_price_cells(point.price, table.rows.back());
-    bounds.push_back(point.changed + ": " + point.bound +
-                     (point.is_covered ? " (covered)" : " (extrapolated)"));
+    const Bounds bound(point);
+    if (bounds.empty() || !bounds.back().goes_on(bound)) bounds.push_back(bound);
+    bounds.back().last = bound.last, bounds.back().last_share = bound.share;
   }
+  std::vector<std::string> sentences;
+  for (const Bounds& bound : bounds) sentences.push_back(bound.text());
   document.section("Points", Document::Heading::not_in_text).table(table);
   document.section("Latency over throughput", Document::Heading::not_in_text).draw({[&] {
     return Picture::Made{latency_plot(report)};
   }});
-  document.list("bound by:", bounds).list("refused:", refused);
+  document.list("bound by:", sentences).list("refused:", refused);
 }
 
 void describe_errors(const ServingReport& report, Document& document) {

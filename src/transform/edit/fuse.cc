@@ -65,6 +65,7 @@ FusionCount fuse(Graph& graph, const std::vector<Fusion>& fusions, NameId name, 
     fused.duration = fusion.duration;
     fused.bytes = {};
     fused.flops = 0;
+    fused.inner = 0;
     for (const TaskId task : fusion.tasks) {
       fused.bytes += graph.task(task).bytes;
       fused.flops += graph.task(task).flops;

@@ -123,7 +123,7 @@ class FasterDevice final : public Transform {
       tally.measured &= now.of_family && there.of_family;
     }
     ++(task.duration <= now.start ? tally.start : by_arithmetic ? tally.compute : tally.memory);
-    return time_at(task.duration, now, there, by_arithmetic);
+    return time_at(task.duration, now, there, by_arithmetic, 1, task.inner);
   }
 
   bool goes_to_tf32(const KernelClass& kernel, const DeviceModel& from,

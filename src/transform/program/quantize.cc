@@ -1,11 +1,11 @@
 // Matrix products in narrower types, by what they reach in these (machine/operation_rates.h):
 //
-//     t' = start' + (t - start) * rate / rate'
+//     t' = max(start' + (t - start) * rate / rate', start' + inner' * k)
 //
-// where the rate is a share of the peak, or, where the product moves more than it computes, of the
-// bandwidth of memory, and the bytes are then those of its weights. Products in narrow types take
-// longer to start, because kernels of their own narrow their inputs: large products gain, small
-// ones may get slower.
+// where k is the inner size, along which each tile walks, and the rate is a share of the peak, or,
+// where the product moves more than it computes, of the bandwidth of memory, and the bytes are then
+// those of its weights. Products in narrow types take longer to start, because kernels of their own
+// narrow their inputs: large products gain, small ones may get slower.
 //
 // Ignored: attention, convolutions, the cache of keys and values, accuracy, and kernels that fuse
 // the narrowing into the work in front.
@@ -156,7 +156,7 @@ class Quantize final : public Transform {
     const double wide = recorded == Arithmetic::half ? 2 : recorded == Arithmetic::fp64 ? 8 : 4;
     const Nanoseconds before = task.duration;
     const double bytes = type().weight_bytes / wide;
-    task.duration = time_at(before, now, there, by_arithmetic, bytes);
+    task.duration = time_at(before, now, there, by_arithmetic, bytes, task.inner);
     ++(by_arithmetic ? tally.by_arithmetic : tally.by_memory);
     tally.unknown_shape += task.flops <= 0 && !reads_weights ? 1 : 0;
     tally.slower += task.duration > before ? 1 : 0;
