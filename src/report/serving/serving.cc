@@ -132,7 +132,7 @@ void add_price_cells(const std::optional<TokenPrice>& price, std::vector<std::st
   cells.push_back(money(price->all.point) + " " + price->currency);
 }
 
-/// What bounds one point after another, as long as it is the same thing; its share may change.
+/// Points in a row that the same thing bounds; its share may change.
 struct Bounds {
   std::string first, last;            ///< The points.
   std::string before, share, behind;  ///< The sentence around the first point's share.
