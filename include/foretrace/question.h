@@ -89,6 +89,8 @@ class Session {
   virtual std::shared_ptr<const Job> open(const std::string& path, const JobOptions& options);
   /// The path of the job that is open; empty: none.
   virtual std::string opened() const { return {}; }
+  /// The folder outside which no file is read; then none is written. Empty: any.
+  virtual std::string root() const { return {}; }
   /// Whether reading a file may run another program.
   virtual bool may_run() const { return true; }
 };

@@ -4,6 +4,7 @@
 #include "base/fields/assignments.h"
 #include "foretrace/error.h"
 #include "price/price.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 
@@ -45,6 +46,9 @@ void Layout::describe(Fields& fields) {
   fields.flag("overlap_exchanges", overlaps_exchanges,
               "Tensor parallel exchanges are cut into pieces that overlap matrix products");
   fields.flag("overlap", overlaps_gradients, "Sums of gradients overlap the backward pass");
+  fields.integer("drain_after", drain_after,
+                 "Without a flush: batches after which the pipeline drains all the same; 0: never",
+                 0);
   fields.flag("blocking_launches", blocking_launches,
               "The host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)");
   fields.flag("embedding_is_layer", embedding_is_layer,
@@ -61,6 +65,11 @@ void Layout::check() const {
   if (virtual_stages > 1 && pipeline == 1)
     throw Error(
         fmt::format("virtual_stages: must be 1 without a pipeline, got {}", virtual_stages));
+  if (drain_after > 0 && (pipeline == 1 || find_schedule(schedule)->flushes()))
+    throw Error(
+        fmt::format("drain_after: needs a pipeline without a flush (pipedream or pipedream_2bw), "
+                    "got schedule {}",
+                    schedule));
   if (virtual_stages > 1 && micro_batches() % pipeline != 0)
     throw Error(fmt::format(
         "global_batch: interleaved stages need micro-batches in multiples of pp, {}, got {}",

@@ -171,7 +171,12 @@ double Pipelines::us(const std::vector<StagePrice>& costs, const Layout& layout)
                  second = replayed(pipeline_costs, layout, few + p);
   const double one_more =
       (second.us - first.us) / static_cast<double>(second.micro_batches - first.micro_batches);
-  if (!flushes) return one_more * static_cast<double>(m);
+  if (!flushes) {
+    const double filling = first.us - one_more * static_cast<double>(first.micro_batches);
+    const double drains =
+        layout.drain_after > 0 ? filling / static_cast<double>(layout.drain_after) : 0;
+    return one_more * static_cast<double>(m) + drains;
+  }
   return second.us + one_more * static_cast<double>(m - few - p);
 }
 

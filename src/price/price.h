@@ -46,6 +46,9 @@ struct Layout final : Described {
   bool fused_attention = true;
   bool overlaps_exchanges = false;  ///< Tensor parallel exchanges run beside products.
   bool overlaps_gradients = true;   ///< Gradients are summed beside the backward pass.
+  /// Batches after which a pipeline without a flush drains all the same, as a short run does; 0:
+  /// never.
+  std::int64_t drain_after = 0;
   bool blocking_launches = false;   ///< The host waits for each kernel (CUDA_LAUNCH_BLOCKING=1).
   bool embedding_is_layer = false;  ///< Stages count embedding and head as one block each.
 

@@ -41,6 +41,7 @@ class ProgramSession final : public Session {
     return options_.job && path == opened() ? options_.job : Session::open(path, options);
   }
   std::string opened() const override { return options_.job ? options_.job->path() : ""; }
+  std::string root() const override { return options_.root; }
   bool may_run() const override { return options_.root.empty(); }
 
   std::vector<std::string> remarks;

@@ -8,7 +8,6 @@
 
 #include "foretrace/ask/generate.h"
 #include "foretrace/error.h"
-#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -58,40 +57,6 @@ TEST(PublishedSchedules, TwoBwBeatsTheFlushAsPublished) {
     EXPECT_LT(flush, gpipe);
     EXPECT_LT(two_bw, tensor);
   }
-}
-
-/// Chimera, figure 1: GPT-2 on 2,048 nodes of Piz Daint. The bandwidth of its all-reduces is not
-/// published; with 5 GB/s, PipeDream takes the published time.
-TEST(PublishedSchedules, ChimeraBeatsSchedulesWithAFlushAsPublished) {
-  const Folder folder;
-  const std::string machine =
-      folder.write("daint.json",
-                   R"({"device": "p100-pcie-16gb", "hosts": 2048, "host": {"devices": ["gpu"]},
-          "network": {"use": "switch", "bandwidth": "5GB/s", "latency": "1us"}})");
-  const auto with = [&](const std::string& layout) {
-    return seconds_of_step("gpt2-1.4b:sequence=632", machine,
-                           layout +
-                               ",global_batch=2048,precision=fp32,overlap=false,"
-                               "fused_attention=false");
-  };
-  const double chimera = with("pp=32,dp=64,schedule=chimera");
-  struct {
-    const char* layout;
-    double slower, limit;
-  } const published[] = {{"pp=8,dp=256,schedule=pipedream,recompute=full", 2.01, .05},
-                         {"pp=8,dp=256,schedule=gpipe,recompute=full", 1.42, .15},
-                         {"pp=8,dp=256,schedule=gems,micro_batch=2", 2.34, .17},
-                         {"pp=16,dp=128,schedule=1f1b,recompute=full", 1.38, .1}};
-  for (const auto& [layout, slower, limit] : published) {
-    const double found = with(layout) / chimera;
-    std::printf("%s: %.2f times as long as Chimera, published %.2f\n", layout, found, slower);
-    EXPECT_GT(found, 1) << layout;
-    EXPECT_LT(std::abs(found / slower - 1), limit) << layout;
-  }
-  // Published 1.16, which is less than the bubbles that it avoids would gain over 1F1B.
-  const double two_bw = with("pp=16,dp=128,schedule=pipedream_2bw,recompute=full") / chimera;
-  std::printf("2BW: %.2f times as long as Chimera, published 1.16\n", two_bw);
-  EXPECT_LT(two_bw, 1.2);
 }
 
 /// LLaMA 3.1 405B on 512 H100 with eight stages: 100 tokens a second and GPU with 1F1B, 128

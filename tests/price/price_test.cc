@@ -111,6 +111,22 @@ TEST(Price, WithoutAFlushThePipelineIsFullAllTheTime) {
   EXPECT_NEAR(twice_slots, 2 * full_slots, 1e-3 * twice_slots);
 }
 
+TEST(Price, AShortRunDrainsItsPipelineLikeAFlush) {
+  Layout layout;
+  layout.pipeline = 8, layout.global_batch = 16;
+  const auto passes = [&](const std::string& schedule, std::int64_t drain_after) {
+    layout.schedule = schedule, layout.drain_after = drain_after;
+    const StepPrice price = price_with(kSmallModel, layout);
+    return price.step - price.late - price.gradients - price.optimizer - price.other;
+  };
+  const double flushed = passes("1f1b", 0), full = passes("pipedream_2bw", 0);
+  // Drained after each batch, nothing is left of what the missing flush gains.
+  EXPECT_NEAR(passes("pipedream_2bw", 1), flushed, .005 * flushed);
+  EXPECT_NEAR(passes("pipedream_2bw", 4), full + (flushed - full) / 4, .005 * flushed);
+  layout.schedule = "1f1b";
+  EXPECT_THROW(price_with(kSmallModel, layout), Error);
+}
+
 TEST(Price, GradientsAreSummedWithEachUpdateOfPipedream) {
   Layout layout;
   layout.pipeline = 4, layout.data = 16, layout.global_batch = 16 * 16;

@@ -176,6 +176,9 @@ TEST(Memory, ABlockThatLiesLongEnoughIsHideable) {
   EXPECT_EQ(found.best[0].before, "A");
   EXPECT_EQ(found.best[0].after, "E");
   EXPECT_EQ(found.hideable, 1);
+  // 40 us hold 20 MB both ways at 1 MB/us.
+  const nlohmann::json json = to_json(report);
+  EXPECT_EQ(json["intervals"]["largest_hideable"]["most_bytes"], 20'000'000);
 }
 
 TEST(Memory, ALinkThatIsTooSlowHidesNothing) {

@@ -6,6 +6,8 @@
 #include <sstream>
 
 #include "foretrace/error.h"
+#include "import/pickled_table.h"
+#include "studies/allocate/assign.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -52,6 +54,23 @@ TEST(Allocate, FromALogOfSlurmToAnAnswer) {
   EXPECT_DOUBLE_EQ(report.replay->mean_nodes, (4 * .5 + 2 * .5) / 2);
   EXPECT_GT(report.replay->samples, 0);
   EXPECT_EQ(to_json(report)["replay"]["jobs_left"], 2);
+}
+
+TEST(Allocate, ReadsTheLogOfBfTrainer) {
+  const Folder folder;
+  const NodeLog log = read_node_events(folder.write("log.pkl", pickled::node_table()));
+  const NodeLog same = read_node_events(
+      folder.write("log.csv", "time_s,joined,left\n0,c05n06,\n30,,c05n06\n60,n2,\n"));
+  EXPECT_EQ(log.nodes, same.nodes);
+  ASSERT_EQ(log.events.size(), same.events.size());
+  for (std::size_t i = 0; i < log.events.size(); ++i) {
+    EXPECT_EQ(log.events[i].time, same.events[i].time);
+    EXPECT_EQ(log.events[i].joined, same.events[i].joined);
+    EXPECT_EQ(log.events[i].left, same.events[i].left);
+  }
+  const std::string path = folder.write("odd.pkl", pickled::node_table({1, 0, 2, 0, 0, 1}));
+  EXPECT_EQ(refusal_of_allocate({.jobs = folder.write("jobs.json", kTwoJobs), .events = path}),
+            path + ": row 2: c05n06 must be 0 (busy) or 1 (idle), got 2");
 }
 
 TEST(Allocate, TakesRatesFromPredictions) {

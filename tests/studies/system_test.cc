@@ -18,18 +18,71 @@ namespace foretrace {
 namespace {
 
 TEST(Systems, ExamplesHold) {
-  std::size_t files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(FORETRACE_SOURCE_DIR "/scenarios/systems")) {
-    if (entry.path().extension() != ".json") continue;
-    ++files;
-    SCOPED_TRACE(entry.path().filename());
-    const SystemReport report = run_system(entry.path().string(), {});
-    std::ostringstream text;
-    write_text(document_of(report), text);
-    EXPECT_TRUE(report.holds()) << text.str();
+  for (const auto& [folder, least] : {std::pair{"systems", 8U}, {"claims", 4U}}) {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(
+             std::string(FORETRACE_SOURCE_DIR "/scenarios/") + folder)) {
+      if (entry.path().extension() != ".json") continue;
+      ++files;
+      SCOPED_TRACE(entry.path().filename());
+      const SystemReport report = run_system(entry.path().string(), {});
+      std::ostringstream text;
+      write_text(document_of(report), text);
+      EXPECT_TRUE(report.holds()) << text.str();
+    }
+    EXPECT_GE(files, least);
   }
-  EXPECT_GE(files, 8U);
+}
+
+/// An all-reduce by a ring of four takes twice three quarters of its bytes at 1 GB/s.
+constexpr const char* kAsking = R"({"settings": {"size": 8},
+  "asks": [{"question": "collective", "settings": {"name": "all_reduce", "algorithm": "ring",
+            "ranks": 4, "latency": "0us", "bandwidth": "1GB/s", "bytes": "{2 * size}MB"},
+            "take": {"sum": "/rows/0/time_ns"}}],
+  "figures": ["ms = sum * 1e-6"], "rows": [{"size": 4}, {"size": 16}],
+  "assumed": ["a ring"],
+  "published": [{"figure": "ms", "value": 12.5, "within": 0.05, "why": "size"}]})";
+
+TEST(Systems, NumbersComeFromOtherQuestions) {
+  const Folder folder;
+  const SystemReport report = run_system(folder.write("ask.json", kAsking), {});
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(report.rows[0].figures.front().second, 1.5 * 8);
+  EXPECT_DOUBLE_EQ(report.rows[1].figures.front().second, 1.5 * 32);
+  EXPECT_EQ(report.assumptions.front(), "a ring");
+  const nlohmann::json published = to_json(report)["published"][0];
+  EXPECT_EQ(published["in_range"], 1);  // 12 is 4 % from 12.5, 48 is not.
+  EXPECT_EQ(published["found"].size(), 2U);
+  std::ostringstream text;
+  write_text(document_of(report), text);
+  EXPECT_NE(text.str().find("1 of 2 rows"), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("ms: size"), std::string::npos);
+  EXPECT_EQ(text.str().find("time"), std::string::npos);  // There are no tasks.
+}
+
+TEST(Systems, QuestionsReadFilesBesideTheirsAndWriteNone) {
+  const Folder folder;
+  folder.write("pair.json", R"({"hosts": 4, "device": "a100-sxm4-80gb",
+      "host": {"devices": ["gpu"]}, "network": {"use": "switch", "bandwidth": "2GB/s"}})");
+  const auto run = [&](const std::string& settings, const AskOptions& options = {}) -> std::string {
+    try {
+      run_system(folder.write("ask.json", R"({"asks": [{"question": "collective", "take":
+          {"t": "/rows/0/time_ns"}, "settings": {"name": "all_reduce", "bytes": "1MB", )" +
+                                              settings + "}}]}"),
+                 {}, options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(run(R"("machine": "pair.json")"), "");
+  EXPECT_NE(run(R"("machine": "dgx-a100", "save_calibration": "new.json")")
+                .find("no file may be written here"),
+            std::string::npos);
+  const Folder other;
+  const std::string apart = other.write("apart.json", "{}");
+  EXPECT_NE(run(R"("machine": ")" + apart + R"(")", {.root = folder.path()}).find("must be in"),
+            std::string::npos);
 }
 
 TEST(Systems, ManyRowsAreReadInOnePass) {
@@ -94,7 +147,15 @@ TEST(Systems, SaysWhatIsWrong) {
     }
     return "";
   };
-  EXPECT_EQ(refusal(R"({"settings": {}})"), "must have \"tasks\"");
+  EXPECT_EQ(refusal(R"({"settings": {}})"), "must have \"tasks\" or \"asks\"");
+  EXPECT_EQ(refusal(R"({"asks": [{"question": "doctor"}]})"),
+            "asks[0]: must have question, settings and take, and nothing else");
+  EXPECT_EQ(refusal(R"({"asks": [{"question": "colective", "settings": {}, "take": {}}]})"),
+            "asks[0]: colective: there is no question 'colective' (did you mean \"collective\"?)");
+  EXPECT_EQ(refusal(R"({"asks": [{"question": "doctor", "settings": {"a": "{n"}, "take": {}}]})"),
+            "asks[0]: doctor: a: must close its brace, got \"{n\"");
+  EXPECT_EQ(refusal(R"({"tasks": [{"name": "a"}], "published": [{"figure": "x"}]})"),
+            "published[0]: figure: must be one of the figures, got \"x\"");
   EXPECT_EQ(refusal(R"({"tasks": [{"name": "a", "time": "x"}]})"),
             "task a: \"x\": must be a formula of numbers, but cannot be read at \"x\"");
   EXPECT_EQ(refusal(R"({"tasks": [{"name": "a", "after": ["b"]}]})"),

@@ -157,4 +157,18 @@ std::unique_ptr<PeekedSource> decompressed(std::unique_ptr<Source> bytes) {
   return decompressed(counted_as_packed(std::move(bytes), budget), budget, UnpackStage::file);
 }
 
+std::string read_whole(Source& bytes, std::size_t most) {
+  std::string all;
+  std::size_t got = 0;
+  do {
+    const std::size_t before = all.size();
+    constexpr std::size_t kPart = std::size_t{1} << 20;
+    all.resize(before + kPart);
+    got = bytes.read(all.data() + before, kPart);
+    all.resize(before + got);
+  } while (got > 0 && all.size() <= most);
+  if (got == 0 && !bytes.damage().empty()) throw TraceError(bytes.damage());
+  return all;
+}
+
 }  // namespace foretrace

@@ -40,6 +40,9 @@ class PeekedSource : public Source {
   std::size_t taken_ = 0;
 };
 
+/// Reads all bytes, or stops soon after `most`. Throws TraceError if they end too early.
+std::string read_whole(Source& bytes, std::size_t most = std::string::npos);
+
 /// The bytes of a file as they are. Throws TraceError, without the path, if it cannot be opened.
 std::unique_ptr<Source> open_file(const std::string& path);
 

@@ -252,7 +252,9 @@ void PickleMachine::read_frame() {
   }
 }
 
-PlainData read_pickle(std::string bytes) { return PickleMachine(std::move(bytes)).run(); }
+PlainData read_pickle(std::string bytes, PickleCalls calls) {
+  return PickleMachine(std::move(bytes), calls).run();
+}
 
 bool begins_pickle(std::string_view head) {
   if (head.size() < 2) return false;

@@ -4,7 +4,8 @@
 // reader runs only the opcodes of protocols 0 to 5 that make numbers, texts, lists, tuples, sets
 // and dicts, and never calls anything: it rejects a pickle that asks for a call, and names the
 // function. The exceptions are collections.OrderedDict, defaultdict, set and frozenset, which it
-// reads as plain containers.
+// reads as plain containers, and, where asked for, the classes and functions of a DataFrame: an
+// object of one is a list of the class or function, its arguments, and its state if it has one.
 //
 // A value is a number of 8 bytes, and containers refer to their elements by such numbers. So a list
 // that is shared a million times, or that contains itself, takes no more memory than its pickle.
@@ -32,7 +33,7 @@ enum class PlainKind : std::uint8_t {
   bytes,
   list,  ///< A list, a tuple or a set.
   dict,
-  callable  ///< One of the few known functions and classes. It does not occur in the result.
+  callable  ///< One of the few known functions and classes. The result has them only in objects.
 };
 
 struct PlainValue {
@@ -56,6 +57,8 @@ class PlainData {
   double real(PlainValue value) const { return reals_[value.index()]; }
   /// The value of a text; empty for other kinds. Not always valid UTF-8.
   std::string_view text(PlainValue value) const;
+  /// The value of bytes; empty for other kinds.
+  std::string_view bytes(PlainValue value) const;
   /// The elements of a list, or the alternating keys and values of a dict. Empty for other kinds.
   std::span<const PlainValue> items(PlainValue value) const;
   std::size_t container_count() const { return containers_.size(); }
@@ -95,8 +98,11 @@ class PlainData {
   Names copies_;
 };
 
+/// Which classes and functions a pickle may name beside plain containers. None is ever called.
+enum class PickleCalls : std::uint8_t { none, data_frames };
+
 /// Throws TraceError, which names the place, if `bytes` are not a complete pickle of plain data.
-PlainData read_pickle(std::string bytes);
+PlainData read_pickle(std::string bytes, PickleCalls calls = PickleCalls::none);
 
 /// Whether a pickle of plain data may begin with these bytes.
 bool begins_pickle(std::string_view head);

@@ -18,7 +18,8 @@ constexpr unsigned kNewestPickleProtocol = 5;
 
 class PickleMachine {
  public:
-  explicit PickleMachine(std::string bytes) : all_(data_.keep(std::move(bytes))), rest_(all_) {}
+  PickleMachine(std::string bytes, PickleCalls calls)
+      : calls_(calls), all_(data_.keep(std::move(bytes))), rest_(all_) {}
 
   PlainData run();
 
@@ -84,8 +85,11 @@ class PickleMachine {
   void read_frame();
   void push_callable(std::string_view module, std::string_view name);
   void reduce();
+  void make_object();
+  void set_state();
   [[noreturn]] void refuse_call(const std::string& what) const;
 
+  PickleCalls calls_;
   PlainData data_;
   std::string_view all_, rest_;
   std::size_t operation_ = 0;  ///< Position at which the current operation begins.

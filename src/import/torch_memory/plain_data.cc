@@ -38,6 +38,10 @@ std::string_view PlainData::text(PlainValue value) const {
   return value.kind() == PlainKind::text ? texts_[value.index()] : std::string_view();
 }
 
+std::string_view PlainData::bytes(PlainValue value) const {
+  return value.kind() == PlainKind::bytes ? texts_[value.index()] : std::string_view();
+}
+
 std::span<const PlainValue> PlainData::items(PlainValue value) const {
   if (!value.is_list() && !value.is_dict()) return {};
   return containers_[value.index()];

@@ -35,20 +35,6 @@ bool is_json_snapshot(std::string_view head) {
           contains_any(head, {"\"segments\"", "\"segment_type\""}));
 }
 
-std::string read_whole(Source& bytes) {
-  std::string all;
-  std::size_t got = 0;
-  do {
-    const std::size_t before = all.size();
-    constexpr std::size_t kPart = std::size_t{1} << 20;
-    all.resize(before + kPart);
-    got = bytes.read(all.data() + before, kPart);
-    all.resize(before + got);
-  } while (got > 0);
-  if (!bytes.damage().empty()) throw TraceError(bytes.damage());
-  return all;
-}
-
 }  // namespace
 
 bool recognizes_torch_memory(const Sniffed& file) {

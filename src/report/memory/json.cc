@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "foretrace/answer/memory.h"
+#include "foretrace/machine.h"
 #include "foretrace/report.h"
 #include "foretrace/version.h"
 #include "report/words/json_parts.h"
@@ -131,6 +132,10 @@ Json intervals_json(const IntervalSection& section) {
           {"out_bytes_per_second", section.out.bytes_per_second},
           {"in_bytes_per_second", section.in.bytes_per_second},
           {"times", quantiles_json(section.times)},
+          {"largest_hideable",
+           {{"median_bytes", swappable(section.times.median, section.out, section.in).count},
+            {"p90_bytes", swappable(section.times.ninetieth, section.out, section.in).count},
+            {"most_bytes", swappable(section.times.most, section.out, section.in).count}}},
           {"histogram", std::move(bins)},
           {"candidates", section.candidates},
           {"best", std::move(best)},

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <fmt/core.h>
 
+#include "foretrace/machine.h"
 #include "report/memory/words.h"
 #include "report/words/wording.h"
 
@@ -162,6 +163,14 @@ MemorySection intervals(const MemoryReport& report) {
   section.after.push_back(
       fmt::format("hideable: long enough to copy the block to the host at {} and back at {}",
                   to_text(found.out), to_text(found.in)));
+  const auto largest = [&](Nanoseconds interval) {
+    return to_text(swappable(interval, found.out, found.in));
+  };
+  section.after.push_back(fmt::format(
+      "S_max, the largest block that can be copied both ways in an interval: {} in the median one, "
+      "{} "
+      "in one longer than 90 %, {} in the longest",
+      largest(found.times.median), largest(found.times.ninetieth), largest(found.times.most)));
   if (found.candidates == 0) {
     section.after.push_back("no block of 1 MB or more is unused for long enough");
     return section;

@@ -96,8 +96,9 @@ struct NodeLog {
   std::vector<NodeEvent> events;  ///< In ascending order of time.
 };
 
-/// Reads CSV with the columns "time_s,joined,left", where node names are separated by blanks.
-/// Throws Error with the line.
+/// Reads CSV with the columns "time_s,joined,left", where node names are separated by blanks, or
+/// the table of snapshots that BFTrainer publishes (import/data_frame/data_frame.h). Throws Error
+/// with the line or row, TraceError if it is another pickle.
 NodeLog read_node_events(const std::string& path);
 /// Reads the output of `sacct -P -o JobID,Start,End,NodeList`; other columns are ignored and steps
 /// of jobs are skipped. Every node named is idle while no job runs on it. Throws Error with both

@@ -14,6 +14,7 @@
 #include "base/parse_number.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
+#include "import/data_frame/data_frame.h"
 #include "studies/allocate/assign.h"
 
 namespace foretrace {
@@ -182,7 +183,39 @@ std::vector<std::string> split(const std::string& line, char separator) {
 
 }  // namespace
 
+namespace {
+
+/// The log of BFTrainer: a table with a row for each snapshot and a column for each node, which is
+/// 1 while the node is idle. Rows in which nothing changes are no events.
+NodeLog read_snapshots(const std::string& path) {
+  const TimedTable table = read_timed_table(path);
+  std::vector<NodeEvent> events(table.times.size());
+  for (std::size_t node = 0; node < table.columns.size(); ++node) {
+    bool was_idle = false;
+    for (std::size_t row = 0; row < events.size(); ++row) {
+      const std::int8_t value = table.at(row, node);
+      if (value != 0 && value != 1)
+        throw Error(fmt::format("{}: row {}: {} must be 0 (busy) or 1 (idle), got {}", path, row,
+                                shortened(table.columns[node], kMaxShown), value));
+      if ((value == 1) == was_idle) continue;
+      was_idle = value == 1;
+      (was_idle ? events[row].joined : events[row].left).push_back(static_cast<std::int32_t>(node));
+    }
+  }
+  NodeLog log{.nodes = static_cast<std::int32_t>(table.columns.size()), .events = {}};
+  for (std::size_t row = 0; row < events.size(); ++row) {
+    events[row].time = table.times[row] - table.times.front();
+    const bool is_end = row == 0 || row + 1 == events.size();
+    if (is_end || !events[row].joined.empty() || !events[row].left.empty())
+      log.events.push_back(std::move(events[row]));
+  }
+  return log;
+}
+
+}  // namespace
+
 NodeLog read_node_events(const std::string& path) {
+  if (may_be_timed_table(path)) return read_snapshots(path);
   LineReader lines(path);
   if (!lines.next() ||
       csv_cells(lines.text) != std::vector<std::string>{"time_s", "joined", "left"})

@@ -11,7 +11,8 @@ class PlanAllocate final : public Question {
         .path("jobs", question_.jobs, "The elastic jobs: a JSON file");
     fields.optional_integer("nodes", question_.nodes, "Idle nodes, for one decision", 0);
     fields.path("events", question_.events,
-                "Replay nodes that come and go: CSV with the columns time_s, joined and left");
+                "Replay nodes that come and go: CSV with the columns time_s, joined and left, or "
+                "BFTrainer's log (.pkl or .tar.gz), of which no code is run");
     fields.path("sacct", question_.sacct,
                 "Replay the nodes that jobs of Slurm left idle: sacct -P with JobID, Start, End "
                 "and NodeList");

@@ -21,7 +21,9 @@ class PlanSystem final : public Question {
   std::string remarks() const override {
     return "FILE is JSON: tasks on lanes, with times in seconds that are formulas of its settings. "
            "Rows are cases with other settings. A search tries values and shows the best one. If "
-           "an assertion does not hold, the exit code is 1. scenarios/systems has examples.\n"
+           "an assertion does not hold, the exit code is 1. \"asks\" takes numbers from answers of "
+           "other questions, and \"published\" says which figures are in range of a paper's. "
+           "scenarios/systems and scenarios/claims have examples.\n"
            "  {\"settings\": {\"N\": 100, \"M\": 4}, \"tasks\": [{\"name\": \"start\", \"time\": "
            "\"12\"}, {\"name\": \"map\", \"lanes\": \"M\", \"count\": \"N\", \"time\": \"0.5\", "
            "\"after\": [\"start\"]}], \"figures\": [\"rate = N / time\"], \"search\": {\"M\": "
@@ -31,8 +33,9 @@ class PlanSystem final : public Question {
 
   std::vector<Form> forms() const override { return forms_of<SystemReport>(); }
 
-  std::unique_ptr<Answer> ask(Session&) override {
-    SystemReport report = run_system(file_, numbers());
+  std::unique_ptr<Answer> ask(Session& session) override {
+    SystemReport report =
+        run_system(file_, numbers(), {.root = session.root(), .stop = &session.stop()});
     const ExitCode code = report.holds() ? kAnswered : kCheckFailed;
     return answer_of(std::move(report), code);
   }

@@ -22,13 +22,12 @@
 #include "foretrace/graph.h"
 #include "foretrace/simulate.h"
 #include "scenario/values.h"
+#include "studies/system/asks.h"
 
 namespace foretrace {
 namespace {
 
 // Reads a file that describes a system; system.h has an example.
-
-using NamedNumbers = std::map<std::string, double>;
 
 struct SystemTask final : Described {
   void describe(Fields& fields) override;
@@ -40,7 +39,10 @@ struct SystemDescription final : Described {
   void describe(Fields& fields) override;  ///< Describes only the settings that are texts.
   std::string title{}, repeat = "1", minimize = "time";
   std::vector<std::string> lets{}, figures{}, subject_to{}, asserts{}, means{}, assert_means{};
+  std::vector<std::string> assumed{};
   NamedNumbers settings{};
+  std::vector<SystemAsk> asks{};
+  std::vector<PublishedFigure> published{};
   std::vector<SystemTask> tasks{};
   std::vector<NamedNumbers> rows{};
   std::vector<std::pair<std::string, std::vector<double>>> search{};
@@ -93,6 +95,16 @@ std::vector<double> values_of(const Json& json) {
   return values;
 }
 
+/// Splits "name = formula". Throws Error if it is not of that form.
+std::pair<std::string, std::string> definition_of(const std::string& text) {
+  const std::size_t sign = text.find('=');
+  std::string name = text.substr(0, sign);
+  while (name.ends_with(' ')) name.pop_back();
+  if (sign == std::string::npos || !is_variable(name))
+    throw Error(fmt::format("must be \"name = formula\", got \"{}\"", text));
+  return {name, text.substr(sign + 1)};
+}
+
 void read_task(const Json& json, std::vector<SystemTask>& tasks) {
   SystemTask task;
   read_json(json, task);
@@ -122,17 +134,19 @@ void SystemDescription::describe(Fields& fields) {
   fields.texts("assert", asserts, "Conditions that each answer must meet");
   fields.texts("means", means, "Geometric means of formulas over the rows");
   fields.texts("assert_means", assert_means, "Conditions that the means must meet");
+  fields.texts("assumed", assumed, "Sentences that the answer repeats");
 }
 
-/// Splits "name = formula". Throws Error if it is not of that form.
-std::pair<std::string, std::string> definition_of(const std::string& text) {
-  const std::size_t sign = text.find('=');
-  std::string name = text.substr(0, sign);
-  while (name.ends_with(' ')) name.pop_back();
-  if (sign == std::string::npos || !is_variable(name))
-    throw Error(fmt::format("must be \"name = formula\", got \"{}\"", text));
-  return {name, text.substr(sign + 1)};
-}
+/// A published value of a figure, as a file states it.
+struct PublishedSettings final : Described {
+  void describe(Fields& fields) override {
+    fields.text("figure", published.name, "Name of a figure");
+    fields.number("value", published.value, "Its published value");
+    fields.number("within", published.within, "How far off is in range: a share of the value", 0);
+    fields.text("why", published.why, "Why it is out of range");
+  }
+  PublishedFigure published{};
+};
 
 /// Reads a description. Throws Error with the place.
 SystemDescription read_system(const std::string& path) {
@@ -143,10 +157,23 @@ SystemDescription read_system(const std::string& path) {
     extract(json, "$comment");
     const Json settings = extract(json, "settings"), tasks = extract(json, "tasks");
     const Json rows = extract(json, "rows"), search = extract(json, "search");
+    const Json asks = extract(json, "asks"), published = extract(json, "published");
     read_json(json, system);
     system.settings = within("settings", [&] { return numbers_of(settings); });
     each_in(tasks, "tasks", [&](const Json& task) { read_task(task, system.tasks); });
-    if (system.tasks.empty()) throw Error("must have \"tasks\"");
+    each_in(asks, "asks", [&](const Json& ask) { system.asks.push_back(read_ask(ask)); });
+    if (system.tasks.empty() && system.asks.empty()) throw Error("must have \"tasks\" or \"asks\"");
+    each_in(published, "published", [&](const Json& one) {
+      PublishedSettings read;
+      read_json(one, read);
+      const bool is_figure = std::ranges::any_of(system.figures, [&](const std::string& figure) {
+        return definition_of(figure).first == read.published.name;
+      });
+      if (!is_figure)
+        throw Error(
+            fmt::format("figure: must be one of the figures, got \"{}\"", read.published.name));
+      system.published.push_back(std::move(read.published));
+    });
     each_in(rows, "rows", [&](const Json& row) { system.rows.push_back(numbers_of(row)); });
     if (!search.is_null() && !search.is_object())
       throw Error("search: must be values by the names of settings");
@@ -161,16 +188,9 @@ SystemDescription read_system(const std::string& path) {
 constexpr double kMostTasks = 1e6, kMostPoints = 1e6;
 constexpr double kSecond = 1e9;
 
-double value_of(const std::string& formula, const NamedNumbers& numbers) {
-  std::vector<std::string> names;
-  std::vector<double> values;
-  for (const auto& [name, value] : numbers) names.push_back(name), values.push_back(value);
-  return Expression(formula, names).at(values);
-}
-
 double number_at_most(const char* setting, const std::string& formula, const NamedNumbers& numbers,
                       double most) {
-  const double value = value_of(formula, numbers);
+  const double value = formula_value(formula, numbers);
   if (!(value >= 0 && value <= most))
     throw Error(
         fmt::format("{}: must be from 0 to {}, got {}", setting, to_text(most), to_text(value)));
@@ -180,7 +200,7 @@ double number_at_most(const char* setting, const std::string& formula, const Nam
 void define(const std::vector<std::string>& definitions, NamedNumbers& numbers) {
   for (const std::string& text : definitions) {
     const auto [name, formula] = definition_of(text);
-    numbers[name] = value_of(formula, numbers);
+    numbers[name] = formula_value(formula, numbers);
   }
 }
 
@@ -188,7 +208,7 @@ std::vector<std::string> failed_conditions(const std::vector<std::string>& asser
                                            const NamedNumbers& numbers) {
   std::vector<std::string> failed;
   for (const std::string& condition : asserts) {
-    if (value_of(condition, numbers) == 0) failed.push_back(condition);
+    if (formula_value(condition, numbers) == 0) failed.push_back(condition);
   }
   return failed;
 }
@@ -269,8 +289,8 @@ class SystemGraph {
 
 class SystemRun {
  public:
-  SystemRun(const SystemDescription& system, const NamedNumbers& overrides)
-      : system_(system), numbers_(system.settings) {
+  SystemRun(const SystemDescription& system, Asker& asker, const NamedNumbers& overrides)
+      : system_(system), asker_(asker), numbers_(system.settings) {
     for (const auto& [name, value] : overrides) numbers_[name] = row_.settings[name] = value;
   }
 
@@ -305,18 +325,21 @@ class SystemRun {
   }
 
   void try_point(NamedNumbers numbers) {
+    for (std::size_t i = 0; i < system_.asks.size(); ++i)
+      within(fmt::format("asks[{}]", i), [&] { asker_.add(system_.asks[i], numbers); });
     define(system_.lets, numbers);
     if (!failed_conditions(system_.subject_to, numbers).empty()) return;
     ++row_.tried;
     const SystemGraph graph(system_, numbers);
     numbers["time"] = graph.seconds();
     define(system_.figures, numbers);
-    const double objective = value_of(system_.minimize, numbers);
+    const double objective = formula_value(system_.minimize, numbers);
     if (objective >= least_objective_) return;
     least_objective_ = objective, best_ = std::move(numbers), row_.tasks = graph.tasks();
   }
 
   const SystemDescription& system_;
+  Asker& asker_;
   NamedNumbers numbers_, best_;
   double least_objective_ = std::numeric_limits<double>::infinity();
   SystemRow row_;
@@ -328,7 +351,8 @@ void add_means(const SystemDescription& system, const std::vector<NamedNumbers>&
   for (const std::string& text : system.means) {
     const auto [name, formula] = definition_of(text);
     double logarithms = 0;
-    for (const NamedNumbers& numbers : answers) logarithms += std::log(value_of(formula, numbers));
+    for (const NamedNumbers& numbers : answers)
+      logarithms += std::log(formula_value(formula, numbers));
     means[name] = std::exp(logarithms / static_cast<double>(answers.size()));
     report.means.emplace_back(name, means[name]);
   }
@@ -337,9 +361,14 @@ void add_means(const SystemDescription& system, const std::vector<NamedNumbers>&
 
 }  // namespace
 
-SystemReport run_system(const std::string& path, const std::map<std::string, double>& settings) {
+SystemReport run_system(const std::string& path, const std::map<std::string, double>& settings,
+                        const AskOptions& options) {
   const SystemDescription system = read_system(path);
-  SystemReport report{.title = system.title.empty() ? path : system.title};
+  SystemReport report{.title = system.title.empty() ? path : system.title,
+                      .has_tasks = !system.tasks.empty(),
+                      .published = system.published,
+                      .assumptions = system.assumed};
+  Asker asker(path, options);
   for (const auto& [name, value] : settings) {
     if (!system.settings.contains(name))
       throw Error(fmt::format("--set: there is no setting \"{}\" in {}", name, path));
@@ -349,10 +378,11 @@ SystemReport run_system(const std::string& path, const std::map<std::string, dou
   for (std::size_t i = 0; i < rows.size(); ++i) {
     within(system.rows.empty() ? path : fmt::format("{}: rows[{}]", path, i), [&] {
       for (const auto& [name, value] : settings) rows[i][name] = value;
-      report.rows.push_back(SystemRun(system, rows[i]).run(answers.emplace_back()));
+      report.rows.push_back(SystemRun(system, asker, rows[i]).run(answers.emplace_back()));
     });
   }
   within(path, [&] { add_means(system, answers, report); });
+  for (const std::string& sentence : asker.assumptions()) report.assumptions.push_back(sentence);
   return report;
 }
 
