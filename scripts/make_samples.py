@@ -53,20 +53,32 @@ def input_bound():
         input_bytes=512 * 3 * 224 * 224, label_bytes=512 * 8, load_us=1_440_000, reads_loss=True, steps=8, warm_up=1)
 
 
+def two_ranks(rank):
+    return Settings(
+        description=f"rank {rank} of 2: a 2-layer language model of width 512, batch 8 on each of two A100, data parallel; the "
+                    "loader of rank 1 takes three times as long, and rank 0 waits for it in the all-reduces",
+        seed=15, device=A100, model=gpt(A100, 2, 8, 512, 512, 8192, TENSOR_GEMM),
+        parameters=parameter_count(2, 512, 8192), optimizer=ADAMW, input_bytes=8 * 512 * 8, label_bytes=8 * 512 * 8,
+        load_us=4_500, late_load_us=13_500, workers=1, reads_loss=True, module_frames=True, memory_events=True,
+        sync_records=True, steps=6, warm_up=8, ranks=2, rank=rank)
+
+
 SAMPLES = {
     "input-bound-v100.pt.trace.json.gz": input_bound,
     "resnet18-v100-loader0.pt.trace.json.gz": lambda: image_training(0),
     "resnet18-v100-loader4.pt.trace.json.gz": lambda: image_training(4),
     "gpt-a100-launch-bound.pt.trace.json.gz": launch_bound,
     "gpt-a100-gpu-bound.pt.trace.json.gz": gpu_bound,
+    "gpt-a100-two-ranks/rank0.pt.trace.json.gz": lambda: two_ranks(0),
+    "gpt-a100-two-ranks/rank1.pt.trace.json.gz": lambda: two_ranks(1),
 }
 
 
 def main():
     default = pathlib.Path(__file__).resolve().parent.parent / "traces"
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    folder.mkdir(parents=True, exist_ok=True)
     for name, settings in SAMPLES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         Training(settings()).run().write(folder / name)
         print(f"{folder / name}: {(folder / name).stat().st_size} bytes")
 

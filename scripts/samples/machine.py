@@ -57,6 +57,10 @@ class Gpu:
         self._ends.setdefault(stream, []).append(start + duration)
         return start, start + duration
 
+    def extend(self, stream, end):
+        """The last work on `stream` ends then."""
+        self.free[stream] = self._ends[stream][-1] = end
+
     def _ordered_with(self, stream):
         """Streams whose work so far must, by CUDA's own rules, finish before the next work on `stream`."""
         if stream == DEFAULT_STREAM:
@@ -145,6 +149,16 @@ class Thread:
         start, end = self.gpu.run(self.stream, self.now, duration)
         self._device_event("kernel", kernel.name, self.stream, start, end, correlation,
                            {"grid": [kernel.blocks, 1, 1], "block": [256, 1, 1]})
+        self.work(1.2)
+
+    def launch_until(self, name, ends, args):
+        """Launches a kernel that ends at the time that `ends` says for its start."""
+        correlation = self.call("cudaLaunchKernel", 4.6, until=self.gpu.room_at(self.stream))
+        start, _ = self.gpu.run(self.stream, self.now, 0)
+        end = ends(start)
+        self.gpu.extend(self.stream, end)
+        self._device_event("kernel", name, self.stream, start, end, correlation,
+                           {"grid": [24, 1, 1], "block": [512, 1, 1], **args})
         self.work(1.2)
 
     def fill(self, size):

@@ -1,11 +1,13 @@
 """The loop: load, copy, forward, backward, update."""
 
 import dataclasses
+import threading
 
 from .allocator import Allocator
 from .chance import Chance
 from .machine import Gpu, Thread
 from .model import Module
+from .ranks import Meeting, all_reduce
 from .recorder import BASE_NS, PROCESS, Recorder, name_events, write_trace
 
 MULTI_TENSOR = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::" \
@@ -40,6 +42,10 @@ class Settings:
     steps: int = 6
     warm_up: int = 3
     host_slowdown: float = 1.0
+    ranks: int = 1  # Data parallel; `rank` is the recorded one.
+    rank: int = 0
+    late_load_us: float = 0  # Instead of load_us, on the last of several ranks.
+    buckets: int = 3  # In which ranks add gradients up.
 
 
 class Workers:
@@ -69,9 +75,12 @@ class Workers:
 
 
 class Training:
-    def __init__(self, settings):
+    def __init__(self, settings, meeting=None):
+        if settings.late_load_us and settings.rank == settings.ranks - 1:
+            settings = dataclasses.replace(settings, load_us=settings.late_load_us)
         self.settings = settings
-        self.chance = Chance(settings.seed)
+        self.meeting = meeting
+        self.chance = Chance(settings.seed + settings.rank)
         self.recorder = Recorder()
         device = settings.device
         self.gpu = Gpu(self.recorder, self.chance, device.launch_ns, device.gap_ns, settings.sync_records)
@@ -83,6 +92,21 @@ class Training:
         self._sequence = 0
 
     def run(self):
+        settings = self.settings
+        if settings.ranks == 1:
+            return self._run()
+        self.meeting = Meeting(settings.ranks)
+        others = [Training(dataclasses.replace(settings, rank=rank), self.meeting)
+                  for rank in range(settings.ranks) if rank != settings.rank]
+        threads = [threading.Thread(target=other._run) for other in others]
+        for thread in threads:
+            thread.start()
+        self._run()
+        for thread in threads:
+            thread.join()
+        return self
+
+    def _run(self):
         settings, main = self.settings, self.main
         if settings.workers:
             self.workers = Workers(settings.workers, settings.prefetch_factor, round(settings.load_us * 1150),
@@ -224,11 +248,19 @@ class Training:
         gradient = 1  # The seed of the gradients.
         with thread.op("aten::ones_like"), thread.op("aten::fill_"):
             thread.fill(gradient * 4)
+        left, sums = sum(op.parameters for op, _, _ in tape), []
+        bucket = -(-left // self.settings.buckets)
         for op, sequence, forward_start in reversed(tape):
             self._backward_op(thread, op, sequence, forward_start)
+            left -= op.parameters
+            if self.meeting and op.parameters and left <= bucket * (self.settings.buckets - 1 - len(sums)):
+                sums.append(all_reduce(thread, self.settings.parameters * 4 // self.settings.buckets, self.meeting,
+                                       self.settings.rank))
             if self.allocator and kept and op.output_bytes:
                 self.allocator.free(thread, kept.pop())
         thread.work(25)
+        for done in sums[-1:]:
+            thread.stream_waits_for(done)
         self.main.now = thread.now
         self.main.work(30)
 
@@ -261,6 +293,11 @@ class Training:
                     main.launch(settings.device.memory(MULTI_TENSOR.format(touched, functor),
                                                        settings.parameters * 4 * touched))
 
+    def _distributed(self):
+        settings = self.settings
+        return {"distributedInfo": {"backend": "nccl", "rank": settings.rank, "world_size": settings.ranks}} \
+            if settings.ranks > 1 else {}
+
     def write(self, path):
         header = {
             "schemaVersion": 1,
@@ -269,6 +306,7 @@ class Training:
             "description": self.settings.description,
             "deviceProperties": [self.settings.device.properties],
             "cuda_runtime_version": 12010,
+            **self._distributed(),
             "record_shapes": 1,
             "with_stack": int(self.settings.module_frames),
             "profile_memory": int(self.settings.memory_events),

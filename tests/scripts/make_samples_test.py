@@ -66,6 +66,7 @@ class MakeSamples(unittest.TestCase):
         cls.samples = {}
         for name, settings in make_samples.SAMPLES.items():
             path = pathlib.Path(cls.folder.name) / name
+            path.parent.mkdir(exist_ok=True)
             Training(settings()).run().write(path)
             cls.samples[name] = (path, Sample(path))
 
@@ -80,14 +81,14 @@ class MakeSamples(unittest.TestCase):
 
     def test_the_files_in_the_repository_are_what_the_script_writes(self):
         for path, _ in self.each():
-            kept = ROOT / "traces" / path.name
+            kept = ROOT / "traces" / path.relative_to(self.folder.name)
             self.assertEqual(gzip.decompress(kept.read_bytes()), gzip.decompress(path.read_bytes()))
             self.assertLess(kept.stat().st_size, 300_000)
 
     def test_the_same_seed_makes_the_same_bytes(self):
         for path, _ in self.each():
             again = path.with_suffix(".again")
-            Training(make_samples.SAMPLES[path.name]()).run().write(again)
+            Training(make_samples.SAMPLES[str(path.relative_to(self.folder.name))]()).run().write(again)
             self.assertEqual(again.read_bytes(), path.read_bytes())
 
     def test_they_say_that_they_are_synthetic(self):
@@ -161,6 +162,20 @@ class MakeSamples(unittest.TestCase):
             self.assertGreaterEqual(event["Total Reserved"], event["Total Allocated"])
             total = event["Total Allocated"]
         self.assertEqual(live, {})
+
+    def test_ranks_leave_a_collective_together_and_the_late_rank_enters_last(self):
+        sums = []
+        for rank in (0, 1):
+            _, sample = self.samples[f"gpt-a100-two-ranks/rank{rank}.pt.trace.json.gz"]
+            self.assertEqual(sample.trace["distributedInfo"]["rank"], rank)
+            sums.append([Sample.interval(event) for event in sample.device if event["name"].startswith("ncclDevKernel")])
+        self.assertEqual(len(sums[0]), 3 * 6)
+        waited = 0
+        for (start, end), (late_start, late_end) in zip(*sums):
+            self.assertEqual(end, late_end)
+            waited += late_start - start
+            self.assertGreater(late_end, late_start)
+        self.assertGreater(waited, 6 * 5e6)  # Nanoseconds: more than 5 ms a step.
 
     def test_each_is_bound_by_what_its_name_says(self):
         samples = {name: sample for name, (_, sample) in self.samples.items()}

@@ -128,8 +128,9 @@ void Asker::add(const SystemAsk& ask, NamedNumbers& numbers) {
   const Json& found = within(ask.question, [&]() -> const Json& {
     return answer(ask.question, filled(ask.settings, numbers));
   });
-  for (const auto& [name, pointer] : ask.take)
-    numbers[name] = within("take: " + name, [&] { return number_at(found, pointer); });
+  for (const auto& taken : ask.take)
+    numbers[taken.first] =
+        within("take: " + taken.first, [&] { return number_at(found, taken.second); });
 }
 
 }  // namespace foretrace
