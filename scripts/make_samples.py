@@ -15,7 +15,8 @@ from samples.gpt import GEMM, TENSOR_GEMM, gpt, parameter_count
 from samples.model import A100, V100
 from samples.perceptron import WEIGHTS, perceptron
 from samples.resnet import PARAMETERS, resnet18
-from samples.training import ADAMW, SGD, Settings, Training
+from samples.serving import ServingSettings
+from samples.training import ADAMW, SGD, Settings
 
 IMAGES = 32 * 3 * 224 * 224 * 4
 
@@ -63,6 +64,13 @@ def two_ranks(rank):
         sync_records=True, steps=6, warm_up=8, ranks=2, rank=rank)
 
 
+def decoding(is_capture):
+    what = "the capture of its graphs" if is_capture else "eight steps that replay its graph for 16 sequences of 4096 positions"
+    return ServingSettings(
+        description=f"a decoder of 8 layers of width 2048 in bf16 that an engine like vLLM serves on one A100: {what}",
+        seed=16, device=A100, layers=8, width=2048, inner=5632, words=32000, sequences=16, context=4096, is_capture=is_capture)
+
+
 SAMPLES = {
     "input-bound-v100.pt.trace.json.gz": input_bound,
     "resnet18-v100-loader0.pt.trace.json.gz": lambda: image_training(0),
@@ -71,6 +79,8 @@ SAMPLES = {
     "gpt-a100-gpu-bound.pt.trace.json.gz": gpu_bound,
     "gpt-a100-two-ranks/rank0.pt.trace.json.gz": lambda: two_ranks(0),
     "gpt-a100-two-ranks/rank1.pt.trace.json.gz": lambda: two_ranks(1),
+    "llama-a100-decode/decode.pt.trace.json.gz": lambda: decoding(False),
+    "llama-a100-decode/capture_traces/graphs.pt.trace.json.gz": lambda: decoding(True),
 }
 
 
@@ -79,7 +89,7 @@ def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
     for name, settings in SAMPLES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        Training(settings()).run().write(folder / name)
+        settings().recording().run().write(folder / name)
         print(f"{folder / name}: {(folder / name).stat().st_size} bytes")
 
 

@@ -124,14 +124,14 @@ class Thread:
     def external(self):
         return self._externals[-1] if self._externals else 0
 
-    def call(self, name, microseconds, until=0):
+    def call(self, name, microseconds, until=0, **args):
         """A CUDA call with a duration of its own, which returns no earlier than `until`. Returns its number."""
         correlation = self.recorder.next_correlation()
         start = self.now
         self.work(microseconds)
         self.wait_until(until)
         self.recorder.complete("cuda_runtime", name, PROCESS, self.tid, start, self.now,
-                               {"External id": self.external(), "cbid": CALL_NUMBERS[name], "correlation": correlation})
+                               {"External id": self.external(), "cbid": CALL_NUMBERS[name], "correlation": correlation, **args})
         self._last_call_start = start
         return correlation
 
@@ -150,6 +150,15 @@ class Thread:
         self._device_event("kernel", kernel.name, self.stream, start, end, correlation,
                            {"grid": [kernel.blocks, 1, 1], "block": [256, 1, 1]})
         self.work(1.2)
+
+    def launch_graph(self, kernels):
+        """One call for kernels that were captured before; the device starts them without the host."""
+        correlation = self.call("cudaGraphLaunch", 28, until=self.gpu.room_at(self.stream))
+        for node, kernel in enumerate(kernels):
+            duration = self.chance.device(round(kernel.microseconds * 1000))
+            start, end = self.gpu.run(self.stream, self.now, duration)
+            self._device_event("kernel", kernel.name, self.stream, start, end, correlation,
+                               {"grid": [kernel.blocks, 1, 1], "block": [256, 1, 1], "graph id": 1, "graph node id": node + 1})
 
     def launch_until(self, name, ends, args):
         """Launches a kernel that ends at the time that `ends` says for its start."""
@@ -247,6 +256,9 @@ class Thread:
 
 
 CALL_NUMBERS = {
+    "cudaGraphLaunch": 311,
+    "cudaStreamBeginCapture": 317,
+    "cudaStreamEndCapture": 318,
     "cudaLaunchKernel": 211,
     "cudaMemcpyAsync": 41,
     "cudaMemsetAsync": 51,

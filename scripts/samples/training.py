@@ -47,6 +47,9 @@ class Settings:
     late_load_us: float = 0  # Instead of load_us, on the last of several ranks.
     buckets: int = 3  # In which ranks add gradients up.
 
+    def recording(self):
+        return Training(self)
+
 
 class Workers:
     """Processes that prepare batches ahead, each its own batch, in turn. They are not recorded, but the loop waits for their batches."""

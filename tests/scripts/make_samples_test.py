@@ -13,7 +13,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 sys.dont_write_bytecode = True
 
 import make_samples  # noqa: E402
-from samples.training import Training  # noqa: E402
 
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -66,16 +65,18 @@ class MakeSamples(unittest.TestCase):
         cls.samples = {}
         for name, settings in make_samples.SAMPLES.items():
             path = pathlib.Path(cls.folder.name) / name
-            path.parent.mkdir(exist_ok=True)
-            Training(settings()).run().write(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            settings().recording().run().write(path)
             cls.samples[name] = (path, Sample(path))
 
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def each(self):
+    def each(self, only_trainings=False):
         for name, (path, sample) in self.samples.items():
+            if only_trainings and name.startswith("llama"):
+                continue
             with self.subTest(name):
                 yield path, sample
 
@@ -88,7 +89,7 @@ class MakeSamples(unittest.TestCase):
     def test_the_same_seed_makes_the_same_bytes(self):
         for path, _ in self.each():
             again = path.with_suffix(".again")
-            Training(make_samples.SAMPLES[str(path.relative_to(self.folder.name))]()).run().write(again)
+            make_samples.SAMPLES[str(path.relative_to(self.folder.name))]().recording().run().write(again)
             self.assertEqual(again.read_bytes(), path.read_bytes())
 
     def test_they_say_that_they_are_synthetic(self):
@@ -97,11 +98,11 @@ class MakeSamples(unittest.TestCase):
             self.assertIn("make_samples.py", sample.trace["generator"])
 
     def test_they_have_steps(self):
-        for _, sample in self.each():
+        for _, sample in self.each(only_trainings=True):
             self.assertGreaterEqual(len(sample.steps), 5)
 
     def test_events_of_a_thread_nest(self):
-        for _, sample in self.each():
+        for _, sample in self.each(only_trainings=True):
             threads = collections.defaultdict(list)
             for event in sample.complete:
                 if event["pid"] not in (0, "Spans"):
@@ -117,7 +118,7 @@ class MakeSamples(unittest.TestCase):
                     open_ends.append(end)
 
     def test_a_stream_does_one_thing_at_a_time_in_the_order_of_the_calls(self):
-        for _, sample in self.each():
+        for _, sample in self.each(only_trainings=True):
             last_end, last_call = {}, {}
             for event in sample.device:
                 start, end = Sample.interval(event)
@@ -136,7 +137,7 @@ class MakeSamples(unittest.TestCase):
                     self.assertGreater(start, call_end)
 
     def test_a_call_that_waits_returns_behind_what_it_waits_for(self):
-        for _, sample in self.each():
+        for _, sample in self.each(only_trainings=True):
             waits = [call for call in sample.calls.values() if call["name"].endswith("Synchronize")]
             self.assertGreater(len(waits), 0)
             for call in waits:
@@ -176,6 +177,20 @@ class MakeSamples(unittest.TestCase):
             waited += late_start - start
             self.assertGreater(late_end, late_start)
         self.assertGreater(waited, 6 * 5e6)  # Nanoseconds: more than 5 ms a step.
+
+    def test_replayed_kernels_are_those_of_the_capture_in_its_order(self):
+        _, steps = self.samples["llama-a100-decode/decode.pt.trace.json.gz"]
+        _, capture = self.samples["llama-a100-decode/capture_traces/graphs.pt.trace.json.gz"]
+        self.assertEqual(capture.device, [])
+        launches = [event["args"]["kernel"] for event in Sample._sorted(capture.calls.values()) if "kernel" in event["args"]]
+        of_sixteen = launches[len(launches) // 2:]  # The larger size is captured first.
+        replays = collections.defaultdict(list)
+        for event in steps.device:
+            if "graph node id" in event["args"]:
+                replays[event["args"]["correlation"]].append(event["name"])
+        self.assertEqual(len(replays), 8)
+        for names in replays.values():
+            self.assertEqual(names, of_sixteen)
 
     def test_each_is_bound_by_what_its_name_says(self):
         samples = {name: sample for name, (_, sample) in self.samples.items()}
