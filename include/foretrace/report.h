@@ -83,5 +83,7 @@ void write_prediction_page(const PredictionPage& page, std::ostream& out);
 /// page/*.js read)}. Timelines have at most `most_tasks` tasks: those of one step come first, then
 /// the longest.
 nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks);
+/// The timelines of two recordings on one axis: {"sections", "timelines"}, as above.
+nlohmann::json recordings_parts(const DrawnRun& a, const DrawnRun& b, std::size_t most_tasks);
 
 }  // namespace foretrace

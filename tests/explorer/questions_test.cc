@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "foretrace/question.h"
 
@@ -16,6 +19,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kTrace =
     FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+
+constexpr const char* kLater =
+    FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader4.pt.trace.json.gz";
 
 /// An explorer with an open job.
 class ExplorerQuestions : public testing::Test {
@@ -105,6 +111,46 @@ TEST_F(ExplorerQuestions, EveryQuestionHasAFormAndAnAnswer) {
       ask({{"ask", "question"}, {"name", "info"}, {"settings", {{"trace", kTrace}}}});
   EXPECT_EQ(Json::parse(answer.at("json").get<std::string>()).at("format"), "kineto");
   EXPECT_NE(answer.at("text").get<std::string>().find("V100"), std::string::npos);
+  EXPECT_FALSE(answer.at("parts").at("sections").empty());
+}
+
+TEST_F(ExplorerQuestions, SettingsThatNameFilesAreSaid) {
+  for (const Json& one : ask({{"ask", "questions"}}).at("questions")) {
+    if (one.at("name") == "check") {
+      const auto files = one.at("files").get<std::vector<std::string>>();
+      EXPECT_NE(std::ranges::find(files, "baseline"), files.end());
+      EXPECT_NE(std::ranges::find(files, "trace"), files.end());
+      EXPECT_EQ(std::ranges::find(files, "undecided"), files.end());
+    }
+  }
+}
+
+TEST_F(ExplorerQuestions, OneSettingIsVaried) {
+  const Json curve = ask({{"ask", "vary"},
+                          {"scenario", {{"transforms", kWorkers}}},
+                          {"setting", "loader.workers"},
+                          {"values", "1,2"}});
+  const Json points = Json::parse(curve.at("json").get<std::string>()).at("points");
+  ASSERT_EQ(points.size(), 2U);
+  const Json whole = Json::parse(predict(kWorkers, 0).at("json").get<std::string>());
+  EXPECT_EQ(points[1].at("step_time_ns"), whole.at("predicted").at("step_time_ns"));
+  EXPECT_NE(curve.at("parts").at("sections")[0].at("html").get<std::string>().find("<svg"),
+            std::string::npos);
+}
+
+TEST_F(ExplorerQuestions, TwoRecordingsAreTwoTimelinesOnOneAxis) {
+  const Json answer =
+      ask({{"ask", "compare"}, {"before", kTrace}, {"after", kLater}, {"tasks", 1000}});
+  const Json& parts = answer.at("parts");
+  EXPECT_EQ(parts.at("sections")[0].at("id"), "timelines");
+  EXPECT_GT(parts.at("sections").size(), 1U);
+  const Json timelines = Json::parse(parts.at("timelines").get<std::string>());
+  std::vector<std::string> titles;
+  for (const Json& run : timelines.at("runs")) titles.push_back(run.at("title"));
+  EXPECT_EQ(titles, (std::vector<std::string>{"A", "B"}));
+  EXPECT_GT(timelines.at("runs")[0].at("length"), timelines.at("runs")[1].at("length"));
+  EXPECT_TRUE(ask({{"ask", "compare"}, {"before", kTrace}, {"after", "/nowhere"}, {"tasks", 1}})
+                  .contains("error"));
 }
 
 TEST(Explorer, SaysThatNoJobIsOpen) {

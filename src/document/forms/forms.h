@@ -16,6 +16,10 @@ class Document;
 #include "document/forms/documents.def"
 #undef DOCUMENT
 
+/// Writes the content of the page as JSON, {"heading", "lead", "sections"}, for a page that shows
+/// one answer after another. It is no form for people.
+void write_parts(const Document& document, std::ostream& out);
+
 /// One per line of documents.def.
 struct DocumentForm {
   std::string_view name, summary;

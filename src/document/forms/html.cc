@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "document/document.h"
 #include "document/forms/forms.h"
@@ -69,9 +71,8 @@ std::string id_of(const Page& page, std::string_view heading) {
   return free;
 }
 
-}  // namespace
-
-void write_html(const Document& document, std::ostream& out) {
+/// The document as a page, with its pictures made.
+Page page_of(const Document& document) {
   Page page;
   page.title = "Foretrace: " + document.title();
   page.heading = document.heading();
@@ -90,7 +91,17 @@ void write_html(const Document& document, std::ostream& out) {
     else
       page.sections.back().html += html;
   }
-  write_page(page, out);
+  return page;
+}
+
+}  // namespace
+
+void write_html(const Document& document, std::ostream& out) { write_page(page_of(document), out); }
+
+void write_parts(const Document& document, std::ostream& out) {
+  const Page page = page_of(document);
+  out << script_json(
+      {{"heading", page.heading}, {"lead", page.lead}, {"sections", sections_json(page.sections)}});
 }
 
 }  // namespace foretrace

@@ -168,6 +168,13 @@ std::string html_folded(const std::string& summary, const std::string& html) {
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", html_text(summary), html);
 }
 
+nlohmann::json sections_json(const std::vector<PageSection>& sections) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const PageSection& section : sections)
+    all.push_back({{"id", section.id}, {"heading", section.heading}, {"html", section.html}});
+  return all;
+}
+
 void write_page(const Page& page, std::ostream& out) {
   const std::vector<std::string> scripts = scripts_of(page);
   write_head(page, scripts, out);

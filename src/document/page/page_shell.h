@@ -46,6 +46,9 @@ struct PageSection {
   std::string html;
 };
 
+/// [{"id", "heading", "html"}], for a page that shows one answer after another.
+nlohmann::json sections_json(const std::vector<PageSection>& sections);
+
 struct PageData {
   std::string_view id;
   std::string json;  ///< From script_json().

@@ -40,8 +40,7 @@ page.make_timeline = () => {
     view.first = Math.min(...shift), view.last = Math.max(...t.runs.map((run, i) => run.length + shift[i]), view.first + 1);
   };
   const show_step = () => {
-    const [run] = t.runs;
-    if (run.step === null) return view.whole();
+    if (t.runs.some(run => run.step === null)) return view.whole();
     const ends = t.runs.map((one, i) => one.steps[one.step][2] + shift[i]);
     const from = Math.min(...t.runs.map((one, i) => one.steps[one.step][1] + shift[i])), to = Math.max(...ends);
     view.look(from - .02 * (to - from), to + .02 * (to - from));

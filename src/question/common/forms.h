@@ -28,20 +28,23 @@ Form json_form() {
       "json", [](const Value& value, std::ostream& out) { print_json(to_json(value), out); });
 }
 
-/// All forms that answers of this type have: those of documents, JSON, and CSV if there are rows.
+/// All forms that answers of this type have: those of documents, JSON, CSV if there are rows, and
+/// "parts", which only the explorer asks for.
 template <class Value>
 std::vector<Form> forms_of() {
   std::vector<Form> all;
-  for (const DocumentForm& entry : document_forms()) {
-    all.push_back(
-        {.name = entry.name,
-         .write =
-             [&entry](const Answer& answer, std::ostream& out) {
-               entry.write(document_of(dynamic_cast<const AnswerOf<Value>&>(answer).value()), out);
-             },
-         .file_help = std::string(entry.file_help),
-         .is_printed = entry.file_help.empty()});
-  }
+  const auto add = [&all](const DocumentForm& entry, bool is_printed) {
+    all.push_back({.name = entry.name,
+                   .write =
+                       [write = entry.write](const Answer& answer, std::ostream& out) {
+                         write(document_of(dynamic_cast<const AnswerOf<Value>&>(answer).value()),
+                               out);
+                       },
+                   .file_help = std::string(entry.file_help),
+                   .is_printed = is_printed});
+  };
+  for (const DocumentForm& entry : document_forms()) add(entry, entry.file_help.empty());
+  add({"parts", "", write_parts, ""}, false);
   all.push_back(json_form<Value>());
   if constexpr (requires(const Value& value, std::ostream& out) { write_csv(value, out); })
     all.push_back(

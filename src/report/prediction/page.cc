@@ -26,20 +26,29 @@ struct DrawnRuns {
   std::string json;
 };
 
-std::vector<TitledRun> titled(const PredictionPage& page, const std::vector<Drawing>& drawings) {
-  std::vector<TitledRun> runs = {{"now", page.now, drawings[0]}};
-  if (page.predicted) runs.push_back({"predicted", *page.predicted, drawings[1]});
+/// Runs that are drawn above each other, each with its title.
+using NamedRuns = std::vector<std::pair<std::string, const DrawnRun*>>;
+
+NamedRuns named_runs(const PredictionPage& page) {
+  NamedRuns runs = {{"now", &page.now}};
+  if (page.predicted) runs.emplace_back("predicted", &*page.predicted);
   return runs;
 }
 
+std::vector<TitledRun> titled(const NamedRuns& runs, const std::vector<Drawing>& drawings) {
+  std::vector<TitledRun> all;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    all.push_back({runs[i].first, *runs[i].second, drawings[i]});
+  return all;
+}
+
 /// Draws the runs with as many tasks as fit, at most `most`.
-DrawnRuns drawn_runs(const PredictionPage& page, std::size_t most) {
+DrawnRuns drawn_runs(const NamedRuns& runs, std::size_t most) {
   while (true) {
     DrawnRuns drawn;
-    const std::size_t each = page.predicted ? most / 2 : most;
-    drawn.drawings.push_back(drawing_of(page.now, each));
-    if (page.predicted) drawn.drawings.push_back(drawing_of(*page.predicted, each));
-    drawn.json = script_json(timeline_json(titled(page, drawn.drawings)));
+    for (const auto& [title, run] : runs)
+      drawn.drawings.push_back(drawing_of(*run, most / runs.size()));
+    drawn.json = script_json(timeline_json(titled(runs, drawn.drawings)));
     std::size_t shown = 0;
     for (const Drawing& drawing : drawn.drawings) shown += drawing.tasks_shown;
     if (drawn.json.size() <= kMostBytesOfTimelines || shown == 0) return drawn;
@@ -99,7 +108,7 @@ std::string lead_html(const PredictionPage& page) {
 }
 
 std::vector<PageSection> sections_of(const PredictionPage& page, const DrawnRuns& drawn) {
-  std::vector<TitledRun> runs = titled(page, drawn.drawings);
+  std::vector<TitledRun> runs = titled(named_runs(page), drawn.drawings);
   if (!page.prediction.has_times) runs.clear();
   std::vector<PageSection> sections = {time_section(page),
                                        ranks_section(page.prediction),
@@ -122,22 +131,23 @@ std::string heading_of(const Prediction& prediction) {
 }  // namespace
 
 nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks) {
-  const DrawnRuns drawn = drawn_runs(page, most_tasks);
-  nlohmann::json parts = {{"heading", heading_of(page.prediction)},
-                          {"lead", lead_html(page)},
-                          {"sections", nlohmann::json::array()},
-                          {"timelines", drawn.json},
-                          {"memory", script_json(memory_json(page))}};
-  for (PageSection& section : sections_of(page, drawn)) {
-    parts["sections"].push_back({{"id", std::move(section.id)},
-                                 {"heading", std::move(section.heading)},
-                                 {"html", std::move(section.html)}});
-  }
-  return parts;
+  const DrawnRuns drawn = drawn_runs(named_runs(page), most_tasks);
+  return {{"heading", heading_of(page.prediction)},
+          {"lead", lead_html(page)},
+          {"sections", sections_json(sections_of(page, drawn))},
+          {"timelines", drawn.json},
+          {"memory", script_json(memory_json(page))}};
+}
+
+nlohmann::json recordings_parts(const DrawnRun& a, const DrawnRun& b, std::size_t most_tasks) {
+  const NamedRuns runs = {{"A", &a}, {"B", &b}};
+  const DrawnRuns drawn = drawn_runs(runs, most_tasks);
+  return {{"sections", sections_json({timeline_section(titled(runs, drawn.drawings))})},
+          {"timelines", drawn.json}};
 }
 
 void write_prediction_page(const PredictionPage& page, std::ostream& out) {
-  DrawnRuns drawn = drawn_runs(page, kMostTasks);
+  DrawnRuns drawn = drawn_runs(named_runs(page), kMostTasks);
   Page html{.title = "Foretrace: " + verdict(page.prediction).what,
             .heading = heading_of(page.prediction),
             .lead = lead_html(page),

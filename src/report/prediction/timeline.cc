@@ -51,10 +51,11 @@ std::string controls_html(const std::vector<TitledRun>& runs) {
   const bool has_step = drawing.step < drawing.steps.size();
   if (has_step) html += button_html("one-step", "One step", "Show one step");
   if (runs.size() > 1) {
-    html +=
-        "<label>Lanes <select id=\"arrange\"><option value=\"runs\">now above "
-        "predicted</option><option value=\"lanes\">each now and predicted</option></select>"
-        "</label>\n<label>Align <select id=\"align\">";
+    html += fmt::format(
+        "<label>Lanes <select id=\"arrange\"><option value=\"runs\">{0} above "
+        "{1}</option><option value=\"lanes\">each {0} and {1}</option></select>"
+        "</label>\n<label>Align <select id=\"align\">",
+        runs[0].title, runs[1].title);
     if (has_step) {
       html += fmt::format("<option value=\"step\">where {} begins</option>",
                           html_text(drawing.steps[drawing.step].name));
