@@ -1,6 +1,7 @@
 'use strict';
 // Runs the program. Receives {module} first, then questions {id, question, groups?}; posts {id, answer}. A group is {name, files:
-// [{path, data}]}, the file or folder that the question calls `name`. Files are not copied but read piece by piece.
+// [{path, data}]}, the file or folder that the question calls `name`. Files are not copied but read piece by piece. Files that the
+// program writes are in `written` of the answer: [{name, data}].
 importScripts('foretrace.js');
 
 let program = null, mounted = 0;
@@ -27,6 +28,15 @@ const mount = groups => {
   FS.chdir(root);
 };
 
+const take_written = () => {
+  const {FS} = program, all = FS.readdir('.').filter(name => FS.isFile(FS.lstat(name).mode));
+  return all.map(name => {
+    const data = FS.readFile(name);
+    FS.unlink(name);
+    return {name, data};
+  });
+};
+
 const ask = question => {
   const text = JSON.stringify(question), size = program.lengthBytesUTF8(text) + 1, at = program._malloc(size);
   program.stringToUTF8(text, at, size);
@@ -44,7 +54,8 @@ onmessage = ({data}) => {
     try {
       await started;
       if (data.groups) mount(data.groups);
-      postMessage({id: data.id, answer: JSON.parse(ask(data.question))});
+      const answer = JSON.parse(ask(data.question)), written = data.groups ? take_written() : [];
+      postMessage({id: data.id, answer: written.length ? {...answer, written} : answer});
     } catch (error) {
       postMessage({id: data.id, answer: {error: `the program stopped: ${error.message ?? error}; open the trace again`}, stopped: true});
     }
