@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes the documentation as a site of static pages, with the explorer in it.
+"""Makes a folder that any host of static files can serve, html/ in --out: the explorer is its first page, the documentation is in docs/.
 
     scripts/site.py [--program build/foretrace] [--explorer build-explorer/explorer] [--out build-site]
 
-Its pages are README.md; the manual in docs/; the guides beside scenarios, traces, sources and tests; the program's own help on its
+The documentation's pages are README.md; the manual in docs/; the guides beside scenarios, traces, sources and tests; the program's own help on its
 commands, transforms, lists and schemas; the public headers; and the Python module. Nothing is written for the site alone, so it
 agrees with the program: the tests check that outputs in README.md, docs/ and scenarios/README.md are those of the program. Needs
-Sphinx, MyST and Furo (scripts/setup.sh all). Without the explorer's folder the site has no link to it.
+Sphinx, MyST and Furo (scripts/setup.sh all). Without the explorer's folder the documentation is all of it.
 """
 
 import argparse
@@ -36,7 +36,6 @@ html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = []
-html_extra_path = ["extra"]
 highlight_language = "none"
 """
 
@@ -122,20 +121,27 @@ class Site:
         self.write("python", text)
         return ["python"]
 
-    def make(self, explorer):
+    def make(self, has_explorer):
         self.folder.mkdir(parents=True)
-        extra = self.folder / "extra"
-        extra.mkdir()
         (self.folder / "conf.py").write_text(CONF)
         self.documents()
         rest = {"Manual": MANUAL, "Reference": self.program_pages() + self.python() + self.headers(), "Guides": GUIDES}
         text = linked("README.md")
-        if explorer:
-            shutil.copytree(explorer, extra / "explorer")
-            text += "\n<a href=\"explorer/index.html\">Open the explorer</a>: Foretrace in this browser, with your trace or a sample. The trace stays on your machine.\n"
+        if has_explorer:
+            title, _, rest_of_text = text.partition("\n")
+            text = f"{title}\n\n<a href=\"../index.html\">Open the explorer</a>: Foretrace in this browser, with your trace or a sample. The trace stays on your machine.\n{rest_of_text}"
         for caption, pages in rest.items():
             text += "\n" + self.code("\n".join(pages), f"{{toctree}}\n:caption: {caption}\n:maxdepth: 1\n:hidden:\n")
         self.write("index", text)
+
+
+def add_explorer(explorer, folder):
+    """Makes the explorer the first page of the folder, with links to the documentation."""
+    shutil.copytree(explorer, folder, dirs_exist_ok=True)
+    (folder / ".nojekyll").touch()  # GitHub's Pages would leave out folders such as docs/_static.
+    page = folder / "index.html"
+    links = "<a href=\"docs/index.html\">Documentation</a>, <a href=\"docs/recording.html\">recording a trace</a>."
+    page.write_text(page.read_text().replace("</footer>", f" {links}</footer>"))
 
 
 def main():
@@ -146,14 +152,17 @@ def main():
     asked = options.parse_args()
     if not asked.program.is_file():
         sys.exit(f"site.py: {asked.program}: does not exist; scripts/try.sh builds it")
-    sources = asked.out / "sources"
+    sources, html = asked.out / "sources", asked.out / "html"
+    has_explorer = (asked.explorer / "index.html").is_file()
     shutil.rmtree(asked.out, ignore_errors=True)
-    Site(asked.program.resolve(), sources).make(asked.explorer if (asked.explorer / "index.html").is_file() else None)
+    Site(asked.program.resolve(), sources).make(has_explorer)
     done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", asked.out / "doctrees", sources,
-                           asked.out / "html"], check=False)
+                           html / "docs" if has_explorer else html], check=False)
     if done.returncode != 0:
         sys.exit("site.py: Sphinx reported errors; see above")
-    print(f"{asked.out / 'html'}: {sum(1 for _ in (asked.out / 'html').rglob('*.html'))} pages")
+    if has_explorer:
+        add_explorer(asked.explorer, html)
+    print(f"{html}: {sum(1 for _ in html.rglob('*.html'))} pages")
 
 
 if __name__ == "__main__":

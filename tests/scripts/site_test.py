@@ -37,7 +37,7 @@ class SiteTest(unittest.TestCase):
         folder = pathlib.Path(cls.folder.name)
         explorer = folder / "explorer"
         explorer.mkdir()
-        (explorer / "index.html").write_text("<!doctype html><title>explorer</title>")
+        (explorer / "index.html").write_text("<!doctype html><title>explorer</title><footer></footer>")
         subprocess.run([sys.executable, ROOT / "scripts" / "site.py", "--program", shutil.which(FORETRACE), "--explorer", explorer,
                         "--out", folder / "site"], check=True, stdout=subprocess.DEVNULL)
         cls.html = folder / "site" / "html"
@@ -52,7 +52,7 @@ class SiteTest(unittest.TestCase):
             names = [line.split()[0] for line in listed.splitlines() if line]
             self.assertGreater(len(names), 20)
             for name in names:
-                self.assertTrue((self.html / kind / f"{name}.html").is_file(), f"{kind}/{name}")
+                self.assertTrue((self.html / "docs" / kind / f"{name}.html").is_file(), f"{kind}/{name}")
 
     def test_every_link_leads_somewhere(self):
         pages = {path: Links(path.read_text()) for path in self.html.rglob("*.html")}
@@ -70,8 +70,12 @@ class SiteTest(unittest.TestCase):
                     lost.append(f"{path.relative_to(self.html)}: {link}")
         self.assertEqual(lost, [])
 
-    def test_leads_to_the_explorer(self):
-        self.assertIn("explorer/index.html", (self.html / "index.html").read_text())
+    def test_begins_with_the_explorer(self):
+        first = (self.html / "index.html").read_text()
+        self.assertIn("<title>explorer</title>", first)
+        self.assertIn("docs/recording.html", first)
+        self.assertIn("../index.html", (self.html / "docs" / "index.html").read_text())
+        self.assertTrue((self.html / ".nojekyll").is_file())
 
 
 if __name__ == "__main__":
