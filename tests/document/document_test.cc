@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "document/forms/forms.h"
@@ -102,6 +103,18 @@ TEST(Document, PageHasSectionsWithContentAndDrawings) {
   EXPECT_NE(page.find("<svg></svg>"), page.npos);
   EXPECT_NE(page.find("<li>a &lt; b</li>"), page.npos);
   EXPECT_EQ(page.find("refused"), page.npos);
+}
+
+TEST(Document, PartsAreTheContentOfThePage) {
+  std::ostringstream out;
+  write_parts(sample(), out);
+  const auto parts = nlohmann::json::parse(out.str());
+  const std::string page = written("html", sample());
+  EXPECT_EQ(parts.at("heading"), "8 GPUs of dgx-h100");
+  ASSERT_FALSE(parts.at("sections").empty());
+  for (const auto& section : parts.at("sections"))
+    EXPECT_NE(page.find(section.at("html").get<std::string>()), page.npos) << section.at("id");
+  EXPECT_NE(page.find(parts.at("lead").get<std::string>()), page.npos);
 }
 
 TEST(Document, TablesWithoutHeadingAreTablesInMarkdown) {

@@ -390,6 +390,11 @@ class ExplorerTest(unittest.TestCase):
         names = self.browser.run("return [...document.querySelectorAll('#any option')].map(one => one.value)")
         self.assertIn("plan_show", names)
         self.assertGreater(len(names), 15)
+        for name in names:
+            self.choose("#any", name)
+            self.assertNotRegex(self.browser.run("return document.getElementById('any-fields').textContent"), "--[a-z]", name)
+            labels = self.browser.run("return [...document.querySelectorAll('#any-fields label')].map(one => one.textContent)")
+            self.assertEqual([one for one in labels if "_" in one], [], name)
         self.ask("doctor")
         wanted = subprocess.run([FORETRACE, "doctor", "resnet18-v100-loader0.pt.trace.json.gz", "--format", "json", "--no-cache", "--quiet"],
                                 cwd=TRACES, capture_output=True, text=True, check=True).stdout

@@ -114,7 +114,7 @@
       else if (list) parts.push({transforms: 'the list of the field "Add"', devices: 'the list of the field "On"'}[list] ?? `the program's list of ${list}`);
       else if (question && questions.some(one => one.name === question)) parts.push(press(`Ask: ${question}`, () => choose_question(question)));
       else if (question) parts.push(all);
-      else parts.push({machine: 'the field "On"', 'memory-limit': 'the field "Memory limit"', with: 'the field "Add"'}[option] ?? `the setting "${option.replaceAll('-', ' ')}"`);
+      else parts.push({machine: 'the field "On"', 'memory-limit': 'the field "Memory limit"', with: 'the field "Add"'}[option] ?? (job ? `the setting "${page.title(option.replaceAll('-', '_'))}"` : `the program's option --${option}`));
     }
     return [...parts, text.slice(end)];
   };
@@ -199,7 +199,7 @@
       element('div', {className: 'table', role: 'group', tabIndex: 0, ariaLabel: 'Alternatives'}, element('table', {ariaLabel: 'Alternatives'},
         element('thead', {}, element('tr', {}, ...heading.map((text, i) => element(text ? 'th' : 'td', {textContent: text, className: i ? '' : 'left'})))),
         element('tbody', {}, row('as recorded', now.baseline, null),
-          ...kept.map((one, place) => row(name_of(one.asked), one.found?.predicted, one.found,
+          ...kept.map((one, place) => row(name_of(one.asked) + (name_of(one.asked) === name_of(asked) ? ' (below)' : ''), one.found?.predicted, one.found,
             act('Show', `Show ${name_of(one.asked)}`, () => { set_question(one.asked), changed(); }),
             act('\u00d7', `Remove ${name_of(one.asked)}`, () => { kept.splice(place, 1), to_link(), show_kept(); }))),
           ...(is_empty(asked) || is_kept ? [] : [row(name_of(asked) + ' (below)', now.predicted, now)])))));
@@ -323,6 +323,7 @@
     job = answer = null, is_live = false, ++version_asked;
     kept = kept.map(({asked}) => ({asked, found: null}));
     document.body.classList.remove('has-job', 'waiting'), by_id('work').hidden = true;
+    scrollTo(0, 0);
     by_id('heading').textContent = kHeading;
     for (const id of ['problem', 'figures', 'refused', 'difference', 'any-answer', 'varied', 'kept', 'lead', 'sections', 'nav']) by_id(id).replaceChildren();
     for (const mark of ['advised', 'opened', 'damaged']) delete document.body.dataset[mark];

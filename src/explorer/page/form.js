@@ -1,6 +1,7 @@
 'use strict';
 // Names of settings and choices as people write them: "compute_factor" is "Compute factor".
 page.words = name => name.replaceAll('_', ' ');
+page.help = text => (text ?? '').replace(/--([a-z][a-z-]*)/g, (_, name) => `"${page.title(name.replaceAll('-', '_'))}"`);
 page.title = name => page.words(name).replace(/^./, letter => letter.toUpperCase());
 // The range of a number's slider: from the minimum to a few times the default.
 page.range_of = (schema, at, usual) => {
@@ -40,7 +41,7 @@ page.make_fields = (settings, order, defaults, value, changed, prefix, files = [
     inputs.at(-1).id = id;
     for (const input of inputs) input.setAttribute('aria-describedby', help), input.setAttribute('aria-label', `${page.title(name)}, ${input.type}`);
     return element('div', {className: 'field'}, element('label', {htmlFor: id, textContent: page.title(name)}),
-      element('div', {className: 'values'}, ...inputs), element('div', {className: 'help', id: help, textContent: schema.description ?? ''}));
+      element('div', {className: 'values'}, ...inputs), element('div', {className: 'help', id: help, textContent: page.help(schema.description)}));
   };
 
   // A number with a slider. Values beyond its ends can be typed.
@@ -99,7 +100,7 @@ page.make_fields = (settings, order, defaults, value, changed, prefix, files = [
   const group = (name, schema, given) => {
     const inner = {...given}, none = defaults[name] ?? {};
     const fields = page.make_fields(schema.properties, Object.keys(schema.properties), none, inner, () => set(name, Object.keys(inner).length ? {...inner} : undefined), `${prefix}-${name}`);
-    const box = element('details', {}, element('summary', {textContent: `${page.title(name)}: ${schema.description ?? ''}`}), ...fields);
+    const box = element('details', {}, element('summary', {textContent: `${page.title(name)}: ${page.help(schema.description)}`}), ...fields);
     box.open = Object.keys(inner).length > 0;
     return box;
   };
