@@ -308,6 +308,7 @@ class ExplorerTest(unittest.TestCase):
         self.open(self.made("short.json", json.dumps({"traceEvents": [event]}).encode()))
         self.browser.frame()
         self.assertLess(self.browser.run(seen)[1], 1e5)
+        self.assertIn("2 us for the whole recording", self.text("#figures"))
         for _ in range(2):
             self.open(LOADER0)
             self.browser.frame()

@@ -170,15 +170,15 @@
   // The answer.
   const percent = (now, then) => `${then > now ? '+' : ''}${((then / now - 1) * 100).toFixed(1)} %`;
   const figure = (name, main, ...rest) => [element('dt', {textContent: name}), element('dd', {}, element('span', {className: main ? 'main' : '', textContent: rest[0]}), ...rest.slice(1))];
+  const peak = run => Math.max(...(run.memory ?? []).filter(one => one.device >= 0).map(one => one.peak_reserved_bytes ?? one.peak_allocated_bytes), -Infinity);
   const show_figures = found => {
-    const {measured, baseline, predicted} = found, is_what_if = found.steps.length > 0;
+    const {measured, baseline, predicted} = found, is_what_if = found.steps.length > 0, each = measured.has_steps ? ' a step' : ' for the whole recording';
     const now = baseline.step_time_ns, then = predicted.step_time_ns;
     const change = element('span', {className: then <= now ? 'better' : 'worse', textContent: ` ${percent(now, then)}`});
-    const peak = run => Math.max(...(run.memory ?? []).filter(one => one.device >= 0).map(one => one.peak_reserved_bytes ?? one.peak_allocated_bytes), -Infinity);
     by_id('figures').replaceChildren(...[
-      ...figure('measured', false, time(measured.step_time_ns) + ' a step'),
-      ...(is_what_if ? figure('predicted', true, time(then) + ' a step', change) : figure('replayed', true, time(now) + ' a step')),
-      ...(is_what_if ? figure('between', false, `${time(predicted.lower_ns)} and ${time(predicted.upper_ns)}`) : []),
+      ...(!measured.has_times ? [] : [...figure('measured', false, time(measured.step_time_ns) + each),
+        ...(is_what_if ? figure('predicted', true, time(then) + each, change) : figure('replayed', true, time(now) + each))]),
+      ...(is_what_if && measured.has_times ? figure('between', false, `${time(predicted.lower_ns)} and ${time(predicted.upper_ns)}`) : []),
       ...(peak(baseline) > 0 ? figure('memory', false, bytes(peak(baseline)) + (is_what_if ? ` \u2192 ${bytes(peak(predicted))}` : '')) : []),
       ...figure('trust', false, found.trust.grade),
     ]);
@@ -188,13 +188,13 @@
   const show_kept = () => {
     const act = (text, label, onclick) => element('button', {type: 'button', textContent: text, ariaLabel: `${label}`, onclick});
     const row = (name, run, found, ...buttons) => element('tr', {}, element('td', {className: 'left', textContent: name}),
-      ...(!run ? ['...', '', '', ''] : [time(run.step_time_ns), run.lower_ns ? `${time(run.lower_ns)} to ${time(run.upper_ns)}` : '',
-        found ? percent(found.baseline.step_time_ns, run.step_time_ns) : '', found ? `${found.speedup.toFixed(2)}x` : ''])
+      ...(!run ? ['...', '', '', '', ''] : [...(now.measured.has_times ? [time(run.step_time_ns), run.lower_ns ? `${time(run.lower_ns)} to ${time(run.upper_ns)}` : '',
+        found ? percent(found.baseline.step_time_ns, run.step_time_ns) : '', found ? `${found.speedup.toFixed(2)}x` : ''] : ['', '', '', '']), peak(run) > 0 ? bytes(peak(run)) : ''])
         .map(text => element('td', {textContent: text})), element('td', {className: 'left'}, ...buttons));
     const now = answer && JSON.parse(answer.json), asked = answer?.asked ?? scenario(), is_kept = kept.some(one => name_of(one.asked) === name_of(asked));
     by_id('keep').disabled = is_empty(asked) || is_kept;
     if (!kept.length || !now) return by_id('kept').replaceChildren();
-    const heading = ['alternative', 'step', 'between', 'change', 'speedup', ''];
+    const heading = ['alternative', 'step', 'between', 'change', 'speedup', 'memory', ''];
     by_id('kept').replaceChildren(element('h2', {textContent: 'Alternatives'}),
       element('div', {className: 'table', role: 'group', tabIndex: 0, ariaLabel: 'Alternatives'}, element('table', {ariaLabel: 'Alternatives'},
         element('thead', {}, element('tr', {}, ...heading.map((text, i) => element(text ? 'th' : 'td', {textContent: text, className: i ? '' : 'left'})))),
@@ -326,7 +326,7 @@
     scrollTo(0, 0);
     by_id('heading').textContent = kHeading;
     for (const id of ['problem', 'figures', 'refused', 'difference', 'any-answer', 'varied', 'kept', 'lead', 'sections', 'nav']) by_id(id).replaceChildren();
-    for (const mark of ['advised', 'opened', 'damaged']) delete document.body.dataset[mark];
+    for (const mark of ['advised', 'opened']) delete document.body.dataset[mark];
     advice_says(element('p', {className: 'quiet', textContent: 'Looking for changes that would help ...'}));
   };
   const problem = (title, ...text) => by_id('problem').replaceChildren(element('p', {className: 'verdict', textContent: title}), element('p', {}, ...text));
@@ -349,13 +349,10 @@
     await changed();
     if (files !== opened) return;
     status('');
-    if (!answer && is_empty(scenario())) problem(`There is no answer about ${what}`, ...by_id('refused').childNodes);
-    const damage = answer ? damage_of(JSON.parse(answer.json)) : '';
-    if (damage) {
-      problem(`${what} is damaged`, `${capital(damage)}. The answer is about that part alone, and nothing is advised: copy the file again, or record it again.`);
-      advice_says(element('p', {textContent: 'Nothing is advised about a damaged recording.'}));
-      document.body.dataset.damaged = 'yes';
-    }
+    const damage = answer ? damage_of(JSON.parse(answer.json)) : '', is_unanswered = !answer && is_empty(scenario());
+    if (is_unanswered) problem(`There is no answer about ${what}`, ...by_id('refused').childNodes);
+    if (damage) problem(`${what} is damaged`, `${capital(damage)}. The answer is about that part alone, and nothing is advised: copy the file again, or record it again.`);
+    if (damage || is_unanswered) advice_says(element('p', {textContent: `Nothing is advised about ${damage ? 'a damaged recording' : 'a recording without an answer'}.`}));
     document.body.dataset.opened = Math.round(performance.now() - began);
     const of_job = async (program, question) => {
       const found = await program.ask(question.ask, question, groups);
@@ -363,7 +360,7 @@
     };
     await ask_kept();
     is_live = !(await of_job(live, {ask: 'open', path: job}))?.error;
-    const advised = damage ? null : await of_job(beside, {ask: 'question', name: 'advise', settings: {trace: job}});
+    const advised = damage || is_unanswered ? null : await of_job(beside, {ask: 'question', name: 'advise', settings: {trace: job}});
     if (advised) show_advice(advised);
   };
   const compare = async chosen => {
