@@ -286,6 +286,8 @@ class ExplorerTest(unittest.TestCase):
         self.browser.wait_for("document.body.dataset.advised")
         self.drop(self.made("cut.json.gz", LOADER0.read_bytes()[:60_000]))
         self.browser.wait_for("document.body.dataset.opened")
+        self.browser.wait_for("document.body.dataset.advised")
+        self.assertEqual(self.browser.run("return document.body.dataset.advised"), "none")
         first = self.browser.run("return document.querySelector('main').innerText.trim().split('\\n')[0]")
         self.assertEqual(first, "cut.json.gz is damaged")
         self.assertIn("cut off", self.text("#problem"))

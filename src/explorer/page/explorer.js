@@ -360,7 +360,8 @@
     };
     await ask_kept();
     is_live = !(await of_job(live, {ask: 'open', path: job}))?.error;
-    const advised = damage || is_unanswered ? null : await of_job(beside, {ask: 'question', name: 'advise', settings: {trace: job}});
+    if (damage || is_unanswered) return document.body.dataset.advised = 'none';
+    const advised = await of_job(beside, {ask: 'question', name: 'advise', settings: {trace: job}});
     if (advised) show_advice(advised);
   };
   const compare = async chosen => {
