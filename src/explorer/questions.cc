@@ -126,7 +126,7 @@ void with_recorded_run(const Job& job, const std::function<void(const DrawnRun&)
   predict(job, {}, {.take_page = [&](const PredictionPage& page) { draw(page.now); }});
 }
 
-/// What differs between two recordings, with their timelines on one axis in front.
+/// The differences of two recordings, with their timelines on one axis in front.
 Json compared(const Json& question) {
   const auto before = question.at("before").get<std::string>();
   const auto after = question.at("after").get<std::string>();

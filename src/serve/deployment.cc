@@ -322,6 +322,15 @@ ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& c
     figure.interval = {served.end_of(point, faster, figure.name, &LatencyFigure::mean, -1),
                        served.end_of(point, slower, figure.name, &LatencyFigure::mean, 1)};
   }
+  for (const SloPart& part : deployment.slo) {
+    const auto end = [&](const ServingPoint& moved, double way) {
+      return served.end_of(point, moved, part.latency, part.statistic, way);
+    };
+    point.slo.push_back({part.name,
+                         part.limit,
+                         point.latency(part.latency)->*part.statistic,
+                         {end(faster, -1), end(slower, 1)}});
+  }
   std::tie(point.lower_output_tokens, point.upper_output_tokens) =
       std::minmax({point.output_tokens_per_second, faster.output_tokens_per_second,
                    slower.output_tokens_per_second});

@@ -14,6 +14,15 @@
 
 namespace foretrace::serve {
 
+using Statistic = Nanoseconds LatencyFigure::*;
+
+/// A latency that is demanded.
+struct SloPart {
+  std::string name, latency;  ///< "ttft_p99", "ttft"
+  Statistic statistic;
+  Nanoseconds limit{0};
+};
+
 struct Deployment {
   Model model;
   Precision precision;
@@ -26,6 +35,7 @@ struct Deployment {
   std::int64_t replicas = 1, prefill_replicas = 0;
   bool least_busy = true;
   Demands demands{};
+  std::vector<SloPart> slo{};
 };
 
 /// Figures are for one device.
@@ -52,8 +62,6 @@ std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::str
 
 /// How near the deployment is to measured ones.
 MeasuredDeployment described(const Deployment& deployment);
-
-using Statistic = Nanoseconds LatencyFigure::*;
 
 /// A deployment and its requests. `way` is where in the 80 % interval of the price steps are: -1 at
 /// the lower end, 0 typical, 1 at the upper end. Ends of latencies come from such replays as well,

@@ -92,6 +92,31 @@ TEST(ServeModel, PointsThatOneThingBoundsAreOneLine) {
       << text.str();
 }
 
+// The ends of the interval decide: at the upper end it still holds, below the typical it does not.
+TEST(ServeModel, AnSloIsMetTypicallyOrMissed) {
+  ServeQuestion question = llama_question();
+  const LatencyFigure first = *serve_model(question).points[0].latency("ttft");
+  const auto asked = [&](Nanoseconds limit) {
+    question.slo = fmt::format("tpot_p99=10s,ttft_mean={}ns", limit.count());
+    const ServingPoint point = serve_model(question).points[0];
+    EXPECT_EQ(point.slo.size(), 2U);
+    EXPECT_EQ(point.slo[0].name, "ttft_mean");
+    EXPECT_EQ(point.slo[0].typical, first.mean);
+    EXPECT_EQ(point.slo[0].interval, *first.interval);
+    const nlohmann::json json = to_json(serve_model(question))["points"][0]["slo"];
+    EXPECT_EQ(json["figures"]["ttft_mean"]["limit_ns"], limit.count());
+    EXPECT_EQ(json["verdict"], to_text(verdict_of(point.slo)));
+    return verdict_of(point.slo);
+  };
+  EXPECT_EQ(asked(first.interval->second), SloVerdict::meets);
+  EXPECT_EQ(asked(first.interval->second - 1ns), SloVerdict::typically);
+  EXPECT_EQ(asked(first.mean), SloVerdict::typically);
+  EXPECT_EQ(asked(first.mean - 1ns), SloVerdict::misses);
+  question.slo = "ttft=1s";
+  EXPECT_NE(serve_failure(question).find("ttft_mean"), std::string::npos)
+      << serve_failure(question);
+}
+
 TEST(ServeModel, EnginesDiffer) {
   ServeQuestion question = llama_question();
   std::set<Nanoseconds> means;

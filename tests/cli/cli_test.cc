@@ -270,6 +270,27 @@ TEST(CommandLine, TheGateDecidesTheExitCode) {
   EXPECT_EQ(code_after("peak_reserved", {{"steps", {1'000'000'000}}, {"fail", "5%"}}), 4);
 }
 
+// The best of several points counts.
+TEST(CommandLine, LatenciesThatMustHoldDecideHowServeEnds) {
+  const auto code_after = [](const std::string& arguments) {
+    const std::string load = " --load concurrency=8,input=512,output=64,requests=40";
+    return foretrace_run("serve llama3-8b --machine dgx-h100" + load + arguments).exit_code;
+  };
+  const auto limit_of = [](const char* end) {
+    const Outcome outcome = foretrace_run(
+        "serve llama3-8b --machine dgx-h100 --load concurrency=8,input=512,output=64,requests=40 "
+        "--format json");
+    return std::to_string(
+               nlohmann::json::parse(outcome.out)["points"][0]["ttft"][end].get<std::int64_t>()) +
+           "ns";
+  };
+  EXPECT_EQ(code_after(" --slo ttft_mean=" + limit_of("upper_ns")), 0);
+  EXPECT_EQ(code_after(" --slo ttft_mean=" + limit_of("mean_ns")), 4);
+  EXPECT_EQ(code_after(" --slo ttft_mean=" + limit_of("lower_ns")), 1);
+  EXPECT_EQ(code_after(" --vary tensor=1,8 --slo tpot_p99=7ms"), 0);
+  EXPECT_EQ(code_after(" --slo tpot_p99=7ms"), 1);
+}
+
 TEST(CommandLine, APredictionThatDidNotComeTrueEndsWithOne) {
   const Folder folder;
   const std::string path = folder / "prediction.json";

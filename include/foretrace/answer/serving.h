@@ -13,6 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,22 @@ struct TokenPrice {
   RangedNumber output{}, all{};  ///< Of output tokens; of all, prompts included.
 };
 
+/// A latency that is demanded, and the one that is expected.
+struct SloFigure {
+  std::string name{};  ///< "ttft_p99"
+  Nanoseconds limit{0}, typical{0};
+  std::pair<Nanoseconds, Nanoseconds> interval{};  ///< 80 %.
+};
+
+/// `typically`: only the typical latencies are within the limits, not the upper ends.
+enum class SloVerdict : std::uint8_t { meets, typically, misses };
+std::string_view to_text(SloVerdict verdict);
+SloVerdict verdict_of(const std::vector<SloFigure>& figures);
+/// "ttft_p99 1.2 s, 0.9 s to 1.6 s, of 2 s; meets it also at the upper ends"
+std::string slo_sentence(const std::vector<SloFigure>& figures, SloVerdict verdict);
+/// By name: limit_ns, typical_ns, and lower_ns and upper_ns if there is an interval.
+nlohmann::json to_json(const std::vector<SloFigure>& figures);
+
 /// How many requests an instant finds.
 struct BatchSample {
   Nanoseconds time{0};  ///< From the first request on.
@@ -51,6 +68,7 @@ struct ServingPoint {
   double lower_output_tokens = 0, upper_output_tokens = 0;  ///< 80 % interval.
   std::optional<double> goodput{};        ///< Requests a second within the demanded times, if any.
   std::optional<TokenPrice> price{};      ///< nullopt without prices.
+  std::vector<SloFigure> slo{};           ///< Empty if nothing is demanded.
   double concurrency = 0;                 ///< Mean number of requests in flight.
   double cache_mean = 0, cache_peak = 0;  ///< Shares of the blocks.
   double waiting_mean = 0;

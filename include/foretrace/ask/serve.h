@@ -33,6 +33,7 @@ struct ServeQuestion final : Described {
   std::string calibrate{};  ///< CSV of measured deployments to correct by.
   std::string against{};    ///< CSV of measured deployments to compare with.
   std::string goodput{};    ///< Demanded times: "ttft=500ms,tpot=50ms".
+  std::string slo{};        ///< Latencies that must hold: "ttft_p99=2s,tpot_p99=50ms".
   std::string prices{};     ///< As in TrainingQuestion.
   std::string vary{};       ///< "tensor=2,4": a setting of this, of the engine or of the load.
 

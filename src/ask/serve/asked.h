@@ -13,6 +13,8 @@ namespace foretrace {
 
 /// Reads "vllm:max_num_seqs=64"; what is not given is 0. Throws Error.
 serve::EngineSettings engine_settings_of(const std::string& text);
+/// Reads "ttft_p99=2s,tpot_p99=50ms". Throws Error.
+std::vector<serve::SloPart> slo_of(const std::string& text);
 /// Leaves `vary` aside. Throws Error.
 serve::Deployment deployment_of(const ServeQuestion& question);
 /// Reads measured deployments; no path: nothing to correct by. Adds what was used.

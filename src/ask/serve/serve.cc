@@ -32,6 +32,26 @@ struct Variant {
   Of of = Of::question;
 };
 
+class Slo final : public Described {
+ public:
+  Slo() {
+    constexpr std::pair<const char*, serve::Statistic> kStatistics[] = {
+        {"mean", &LatencyFigure::mean},
+        {"p50", &LatencyFigure::p50},
+        {"p90", &LatencyFigure::p90},
+        {"p99", &LatencyFigure::p99}};
+    for (const std::string latency : {"ttft", "tpot", "itl", "end_to_end"}) {
+      for (const auto& [name, statistic] : kStatistics)
+        parts.push_back({latency + "_" + name, latency, statistic});
+    }
+  }
+  void describe(Fields& fields) override {
+    for (serve::SloPart& part : parts) fields.time(part.name, part.limit, "Longest time", 0ns);
+  }
+
+  std::vector<serve::SloPart> parts;
+};
+
 serve::EngineSettings engine_of(const std::string& text, const std::string& changed) {
   serve::EngineSettings settings = engine_settings_of(text);
   if (!changed.empty()) within("vary", [&] { read_assigned(changed, settings); });
@@ -61,6 +81,7 @@ Deployment deployment_of_question(ServeQuestion question, const Variant& variant
                                              deployment.platform.device);
   if (!question.goodput.empty())
     within("goodput", [&] { read_assigned(question.goodput, deployment.demands); });
+  if (!question.slo.empty()) deployment.slo = slo_of(question.slo);
   if (!question.load.empty())
     within("load", [&] { read_assigned(question.load, deployment.load); });
   if (variant.of == Variant::Of::load)
@@ -148,6 +169,14 @@ serve::EngineSettings engine_settings_of(const std::string& text) {
   if (colon != std::string::npos)
     within(settings.scheduler, [&] { read_assigned(text.substr(colon + 1), settings); });
   return settings;
+}
+
+std::vector<serve::SloPart> slo_of(const std::string& text) {
+  Slo slo;
+  within("--slo", [&] { read_assigned(text, slo); });
+  std::erase_if(slo.parts, [](const serve::SloPart& part) { return part.limit == 0ns; });
+  if (slo.parts.empty()) throw Error("--slo: must have a time above 0, such as ttft_p99=2s");
+  return slo.parts;
 }
 
 serve::Deployment deployment_of(const ServeQuestion& question) {
@@ -352,6 +381,10 @@ void ServeQuestion::describe(Fields& fields) {
   fields.as({.value = "TIMES"})
       .text("goodput", goodput,
             "Demanded times; the answer counts requests that meet them: ttft=500ms,tpot=50ms");
+  fields.as({.value = "TIMES"})
+      .text("slo", slo,
+            "Latencies that must hold, ttft_p99=2s,tpot_p99=50ms: the exit code is 1 if one is "
+            "missed, 4 if only typical ones hold and not the upper ends");
   describe_prices(fields);
   fields.as({.value = "SETTING=VALUES"})
       .text("vary", vary,
@@ -376,6 +409,7 @@ ServingReport serve_model(const ServeQuestion& question) {
       "--calibrate", [&] { return serve_calibration_of(question.calibrate, report.assumptions); });
   if (!question.against.empty()) {
     if (!question.prices.empty()) throw Error("--prices: must not be given with --against");
+    if (!question.slo.empty()) throw Error("--slo: must not be given with --against");
     const auto rows = served_rows(question.against, calibration, report.assumptions);
     for (const ServedRow& row : rows)
       report.rows.push_back({.id = row.row.id,

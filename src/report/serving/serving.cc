@@ -57,6 +57,11 @@ std::string batch_plot(const ServingPoint& point) {
        .is_low = true});
 }
 
+bool has_slo(const ServingReport& report) {
+  return std::ranges::any_of(report.points,
+                             [](const ServingPoint& point) { return !point.slo.empty(); });
+}
+
 void describe_point(const ServingReport& report, const ServingPoint& point, Document& document) {
   Table table{.heading = {"", "mean", "from", "to", "p50", "p90", "p99"}, .rows = {}, .left = {0}};
   for (const LatencyFigure& figure : point.latencies) {
@@ -90,6 +95,7 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
                   "most {}",
                   to_text(report.weights), to_text(report.cache), grouped(report.cache_tokens),
                   to_share(point.cache_mean, 0), to_share(point.cache_peak, 0)));
+  if (!point.slo.empty()) document.say("SLO", slo_sentence(point.slo, verdict_of(point.slo)));
   document.say("Bound by", point.bound);
   document.say(point.is_covered ? "Covered" : "Extrapolated", point.basis);
   document.section("The batch over time", Document::Heading::not_in_text).draw({[&] {
@@ -167,6 +173,7 @@ void describe_points(const ServingReport& report, Document& document) {
   if (has_goodput) table.heading.emplace_back("goodput/s");
   if (has_price(report))
     table.heading.insert(table.heading.end(), {"a million outputs", "from", "to", "with prompts"});
+  if (has_slo(report)) table.heading.emplace_back("SLO");
   for (const ServingPoint& point : report.points) {
     if (!point.refused.empty()) {
       refused.push_back(point.changed + ": " + point.refused);
@@ -182,6 +189,7 @@ void describe_points(const ServingReport& report, Document& document) {
                           to_fixed(point.waiting_mean, 1)});
     if (has_goodput) table.rows.back().push_back(to_fixed(point.goodput.value_or(0), 2));
     if (has_price(report)) add_price_cells(point.price, table.rows.back());
+    if (has_slo(report)) table.rows.back().emplace_back(to_text(verdict_of(point.slo)));
     const Bounds bound(point);
     if (bounds.empty() || !bounds.back().goes_on(bound)) bounds.push_back(bound);
     bounds.back().last = bound.last, bounds.back().last_share = bound.share;
@@ -275,6 +283,8 @@ nlohmann::json point_json(const ServingPoint& point) {
                      {"of_gpu_hour", price->of_hour},
                      {"of_a_million_output_tokens", price_json(price->output)},
                      {"of_a_million_tokens", price_json(price->all)}};
+  if (!point.slo.empty())
+    json["slo"] = {{"verdict", to_text(verdict_of(point.slo))}, {"figures", to_json(point.slo)}};
   json["goodput_requests_per_second"] = number_json(point.goodput);
   for (const auto& [name, share] : point.shares) json["step_shares"][name] = share;
   return json;
@@ -293,6 +303,43 @@ void write_price(const std::optional<TokenPrice>& price, std::ostream& out) {
 
 }  // namespace
 
+std::string_view to_text(SloVerdict verdict) {
+  constexpr std::string_view kWords[] = {"meets", "typically", "misses"};
+  return kWords[static_cast<std::size_t>(verdict)];
+}
+
+SloVerdict verdict_of(const std::vector<SloFigure>& figures) {
+  SloVerdict verdict = SloVerdict::meets;
+  for (const SloFigure& figure : figures) {
+    if (figure.typical > figure.limit) return SloVerdict::misses;
+    if (figure.interval.second > figure.limit) verdict = SloVerdict::typically;
+  }
+  return verdict;
+}
+
+std::string slo_sentence(const std::vector<SloFigure>& figures, SloVerdict verdict) {
+  std::string text;
+  for (const SloFigure& figure : figures)
+    text += fmt::format("{} {}, {} to {}, of {}; ", figure.name, to_text(figure.typical),
+                        to_text(figure.interval.first), to_text(figure.interval.second),
+                        to_text(figure.limit));
+  if (verdict == SloVerdict::meets) return text + "meets it also at the upper ends";
+  if (verdict == SloVerdict::misses) return text + "misses it";
+  return text + "meets it only with typical times, not at the upper ends";
+}
+
+nlohmann::json to_json(const std::vector<SloFigure>& figures) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const SloFigure& figure : figures) {
+    nlohmann::json& json = all[figure.name];
+    json = {{"limit_ns", figure.limit.count()}, {"typical_ns", figure.typical.count()}};
+    if (figure.interval.second > 0ns)
+      json.update({{"lower_ns", figure.interval.first.count()},
+                   {"upper_ns", figure.interval.second.count()}});
+  }
+  return all;
+}
+
 void write_csv(const ServingReport& report, std::ostream& out) {
   if (!report.rows.empty()) {
     out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
@@ -308,11 +355,13 @@ void write_csv(const ServingReport& report, std::ostream& out) {
   if (has_price(report))
     out << ",currency,price_of_a_million_output_tokens,price_lower,price_upper,"
            "price_of_a_million_tokens";
+  if (has_slo(report)) out << ",slo";
   out << '\n';
   for (const ServingPoint& point : report.points) {
     out << csv_text(point.changed) << ',';
     if (!point.refused.empty()) {
-      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (has_price(report) ? ",,,,,\n" : "\n");
+      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (has_price(report) ? ",,,,," : "")
+          << (has_slo(report) ? ",\n" : "\n");
       continue;
     }
     for (const char* name : {"ttft", "tpot"}) {
@@ -324,6 +373,7 @@ void write_csv(const ServingReport& report, std::ostream& out) {
         << ',' << to_text(point.cache_mean) << ',' << to_text(point.waiting_mean) << ','
         << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ',';
     if (has_price(report)) write_price(point.price, out);
+    if (has_slo(report)) out << ',' << to_text(verdict_of(point.slo));
     out << '\n';
   }
 }

@@ -17,28 +17,6 @@
 namespace foretrace {
 namespace {
 
-const char* word_of(SloVerdict verdict) {
-  switch (verdict) {
-    case SloVerdict::meets:
-      return "meets";
-    case SloVerdict::typically:
-      return "typically";
-    case SloVerdict::misses:
-      return "misses";
-  }
-  return "";
-}
-
-std::string slo_sentence(const ServePlanRow& row) {
-  std::string text;
-  for (const SloFigure& figure : row.figures)
-    text += fmt::format("{} {}, {} to {}, of {}; ", figure.name, to_text(figure.typical),
-                        to_text(figure.interval.first), to_text(figure.interval.second),
-                        to_text(figure.limit));
-  if (row.verdict == SloVerdict::meets) return text + "meets it also at the upper ends";
-  return text + "meets it only with typical times, not at the upper ends";
-}
-
 std::string speed(double per_second) { return to_fixed(per_second, per_second < 10 ? 2 : 0); }
 
 Table ranked_table(const ServePlanReport& report) {
@@ -53,7 +31,7 @@ Table ranked_table(const ServePlanReport& report) {
     std::vector<std::string> cells = {grouped(row.gpus)};
     for (const SloFigure& figure : row.figures)
       cells.push_back(to_text(figure.typical)), cells.push_back(to_text(figure.interval.second));
-    cells.emplace_back(word_of(row.verdict));
+    cells.emplace_back(to_text(row.verdict));
     cells.push_back(speed(row.point.output_tokens_per_second));
     cells.push_back(to_share(row.point.cache_mean, 0));
     if (!report.currency.empty()) cells.push_back(to_fixed(row.price.value_or(0), 2));
@@ -67,19 +45,11 @@ std::string fewer_line(const ServePlanRow& row) {
   const SloFigure& worst = *std::ranges::max_element(row.figures, {}, [](const SloFigure& figure) {
     return static_cast<double>(figure.typical.count()) / static_cast<double>(figure.limit.count());
   });
-  return fmt::format("{}: {}, {} is {} of {} ({})", counted(row.gpus, "GPU"), word_of(row.verdict),
+  return fmt::format("{}: {}, {} is {} of {} ({})", counted(row.gpus, "GPU"), to_text(row.verdict),
                      worst.name, to_text(worst.typical), to_text(worst.limit), row.configuration);
 }
 
 nlohmann::json row_json(const ServePlanRow& row) {
-  nlohmann::json figures = nlohmann::json::object();
-  for (const SloFigure& figure : row.figures) {
-    nlohmann::json& json = figures[figure.name];
-    json = {{"limit_ns", figure.limit.count()}, {"typical_ns", figure.typical.count()}};
-    if (figure.interval.second > 0ns)
-      json.update({{"lower_ns", figure.interval.first.count()},
-                   {"upper_ns", figure.interval.second.count()}});
-  }
   const ServeQuestion& asked = row.asked;
   return {{"gpus", row.gpus},
           {"tensor", asked.tensor},
@@ -90,8 +60,8 @@ nlohmann::json row_json(const ServePlanRow& row) {
           {"cache", asked.cache},
           {"max_num_seqs", row.max_sequences},
           {"max_num_batched_tokens", row.max_tokens},
-          {"slo", word_of(row.verdict)},
-          {"figures", figures},
+          {"slo", to_text(row.verdict)},
+          {"figures", to_json(row.figures)},
           {"requests_per_second", row.point.requests_per_second},
           {"output_tokens_per_second_per_gpu", row.point.output_tokens_per_second},
           {"lower_output_tokens_per_second_per_gpu", row.point.lower_output_tokens},
@@ -125,7 +95,7 @@ void write_csv(const ServePlanReport& report, std::ostream& out) {
          {row.gpus, asked.tensor, asked.data, asked.expert, asked.replicas, asked.prefill_replicas})
       out << number << ',';
     out << asked.cache << ',' << row.max_sequences << ',' << row.max_tokens << ','
-        << word_of(row.verdict);
+        << to_text(row.verdict);
     for (const SloFigure& figure : row.figures)
       out << ',' << figure.typical.count() << ',' << figure.interval.first.count() << ','
           << figure.interval.second.count();
@@ -166,7 +136,7 @@ Document document_of(const ServePlanReport& report) {
                            report.machine, report.engine, report.load));
   document.verdict("Cheapest",
                    fmt::format("{}: {}", counted(first.gpus, "GPU"), first.configuration));
-  document.say("SLO", slo_sentence(first));
+  document.say("SLO", slo_sentence(first.figures, first.verdict));
   if (first.price)
     document.say("Price", fmt::format("{} {} a million output tokens", to_fixed(*first.price, 2),
                                       report.currency));

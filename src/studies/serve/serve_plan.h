@@ -34,21 +34,12 @@ struct ServePlanQuestion {
   std::size_t top = 5;
 };
 
-/// `typically`: only the typical latencies are within the limits, not the upper ends.
-enum class SloVerdict : std::uint8_t { meets, typically, misses };
-
-struct SloFigure {
-  std::string name{};  ///< "ttft_p99"
-  Nanoseconds limit{0}, typical{0};
-  std::pair<Nanoseconds, Nanoseconds> interval{};  ///< 80 %; only of ranked configurations.
-};
-
 struct ServePlanRow {
   ServeQuestion asked{};        ///< `serve` answers for it alone.
   std::string configuration{};  ///< In words: its placement, and limits that are not the engine's.
   std::int64_t gpus = 1, max_sequences = 0, max_tokens = 0;
   SloVerdict verdict = SloVerdict::misses;
-  std::vector<SloFigure> figures{};
+  std::vector<SloFigure> figures{};  ///< Only those of ranked configurations have intervals.
   ServingPoint point{};
   std::optional<double> price{};  ///< Of a million output tokens.
   bool is_same = false;           ///< As good as the first within intervals.

@@ -21,34 +21,6 @@ constexpr std::array<std::int64_t, 5> kTokenLimits = {1024, 2048, 4096, 8192, 16
 constexpr std::size_t kMaxRequests = 20'000;
 constexpr double kNano = 1e9;
 
-class Slo final : public Described {
- public:
-  Slo() {
-    constexpr std::pair<const char*, serve::Statistic> kStatistics[] = {
-        {"mean", &LatencyFigure::mean},
-        {"p50", &LatencyFigure::p50},
-        {"p90", &LatencyFigure::p90},
-        {"p99", &LatencyFigure::p99}};
-    for (const std::string latency : {"ttft", "tpot", "itl", "end_to_end"}) {
-      for (const auto& [name, statistic] : kStatistics)
-        parts.push_back({latency + "_" + name, latency, statistic});
-    }
-  }
-  void describe(Fields& fields) override {
-    for (SloPart& part : parts) fields.time(part.name, part.limit, "Longest time", 0ns);
-  }
-
-  std::vector<SloPart> parts;
-};
-
-std::vector<SloPart> slo_of(const std::string& text) {
-  Slo slo;
-  within("--slo", [&] { read_assigned(text, slo); });
-  std::erase_if(slo.parts, [](const SloPart& part) { return part.limit == 0ns; });
-  if (slo.parts.empty()) throw Error("--slo: must have a time above 0, such as ttft_p99=2s");
-  return slo.parts;
-}
-
 void check(const ServePlanQuestion& question) {
   const ServeQuestion& served = question.served;
   if (served.model.empty() || served.machine.empty())

@@ -13,11 +13,7 @@
 
 namespace foretrace {
 
-struct SloPart {
-  std::string name, latency;  ///< "ttft_p99", "ttft"
-  serve::Statistic statistic;
-  Nanoseconds limit{0};
-};
+using serve::SloPart;
 
 /// How one copy of the model is placed.
 struct ServedCopy {

@@ -43,7 +43,7 @@ class Asker {
   /// Adds the numbers that an answer gives. Throws Error or TraceError.
   void add(const SystemAsk& ask, NamedNumbers& numbers);
 
-  /// What the answers assume, each sentence once, in the order of the questions.
+  /// Sentences that the answers assume, each once, in the order of the questions.
   const std::vector<std::string>& assumptions() const { return assumptions_; }
 
  private:
