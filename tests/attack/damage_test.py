@@ -269,7 +269,10 @@ class Damage(unittest.TestCase):
         jobs = {"jobs": [{"name": "a", "count": 2, "least": 1, "most": 4, "up": "18s", "samples": 1e4, "rates": {"1": 2831, "8": 20379}}]}
         layers = {"samples": 5, "batches": [{"size": 2, "layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]}
         system = {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n", "count": "n"}, {"name": "b", "after": ["a"]}],
-                  "search": {"n": "1..4"}, "figures": ["x = time"], "rows": [{"n": 1}]}
+                  "asks": [{"question": "collective", "settings": {"name": "all_reduce", "machine": "dgx-h100", "bytes": "{n}MB"},
+                            "take": {"t": "/rows/0/time_ns"}}],
+                  "search": {"n": "1..4"}, "figures": ["x = time"], "rows": [{"n": 1}],
+                  "published": [{"figure": "x", "value": 1.5, "within": 0.1, "why": "because"}], "assumed": ["little"]}
         against = lambda path: [["collective", "auto", "--machine", "dgx-h100", "--against", path]]
         return {
             "calibration.json": (json.dumps(calibration), lambda path: [["collective", "all_reduce", "--machine", "dgx-h100", "--bytes", "1MB",

@@ -62,7 +62,8 @@ def make_inputs(folder):
     (folder / "measured.csv").write_text("gpus,nodes,collective,bytes,time_us\n8,1,all_reduce,1048576,30\n")
     (folder / "jobs.json").write_text('{"jobs": [{"rates": {"1": 2, "4": 7}}]}')
     write_json(folder / "layers.json", {"batches": [{"layers": [{"algorithms": [{"time": "5ms", "memory": "1MB"}]}]}]})
-    write_json(folder / "system.json", {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n"}]})
+    asks = {"question": "collective", "settings": {"name": "all_reduce", "machine": "machine.json", "bytes": "1MB"}, "take": {"t": "/rows/0/time_ns"}}
+    write_json(folder / "system.json", {"settings": {"n": 2}, "tasks": [{"name": "a", "time": "n"}], "asks": [asks]})
     (folder / "schedule.csv").write_text("0F0,0B0\n")
     (folder / "program.txt").write_text("malloc a 12MiB\nfree a\n")
     write_json(folder / "base.json", {"version": 1, "trace": "named.json"})
@@ -110,7 +111,7 @@ INPUTS = {
     "plan serve": {"MODEL": "trace.json", "--machine": "machine.json", "--table": "other.json", "--calibrate": "named.json", "--prices": "after.json"},
     "plan show": {"--file": "schedule.csv"},
     "plan size": {**ANY, "--layers": "layers.json"},
-    "plan system": {"FILE": "system.json"},
+    "plan system": {"FILE": "system.json", "of FILE": "machine.json"},
     "predict": {**ANY, "--scenario": "scenario.json", "of --scenario": "base.json", "of base": "named.json", "--ledger": "ledger.json",
                 "--prices": "after.json", "--power": "other.json", "--machine": "machine.json", "--execution-trace": "et.json"},
     "scale": {**ANY, "--prices": "after.json", "--power": "named.json", "--scenario": "scenario.json", "of --scenario": "base.json", "--ledger": "ledger.json", "--machine": "machine.json"},

@@ -150,6 +150,8 @@ TEST(Systems, SaysWhatIsWrong) {
   EXPECT_EQ(refusal(R"({"settings": {}})"), "must have \"tasks\" or \"asks\"");
   EXPECT_EQ(refusal(R"({"asks": [{"question": "doctor"}]})"),
             "asks[0]: must have question, settings and take, and nothing else");
+  EXPECT_EQ(refusal(R"({"asks": [{"question": "plan_system", "settings": {}, "take": {}}]})"),
+            "asks[0]: question: must be another one than plan_system, which could ask itself");
   EXPECT_EQ(refusal(R"({"asks": [{"question": "colective", "settings": {}, "take": {}}]})"),
             "asks[0]: colective: there is no question 'colective' (did you mean \"collective\"?)");
   EXPECT_EQ(refusal(R"({"asks": [{"question": "doctor", "settings": {"a": "{n"}, "take": {}}]})"),

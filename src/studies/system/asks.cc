@@ -78,6 +78,8 @@ SystemAsk read_ask(const Json& json) {
       !json["question"].is_string() || !json.contains("settings") ||
       !json["settings"].is_object() || !json.contains("take") || !json["take"].is_object())
     throw Error("must have question, settings and take, and nothing else");
+  if (json["question"] == "plan_system")
+    throw Error("question: must be another one than plan_system, which could ask itself");
   SystemAsk ask{.question = json["question"].get<std::string>(), .settings = json["settings"]};
   for (const auto& [name, pointer] : json["take"].items()) {
     if (!is_variable(name) || !pointer.is_string())
