@@ -266,14 +266,16 @@ bool has_any(std::string_view name, std::span<const std::string_view> fragments)
   });
 }
 
-/// Returns the name in lower case, without the name of a library that contains an operation's name.
+/// Returns the name in lower case, without what only looks like an operation or a type: the name of
+/// a library, and vLLM's word for a cache that is as wide as the model.
 std::string prepared(std::string_view text) {
-  constexpr std::string_view kLibrary = "fbgemm";
+  constexpr std::string_view kMisleading[] = {"fbgemm", "fp8kvcachedatatype)0"};
   std::string lower;
   lower.reserve(text.size());
   for (const char c : text) {
     lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (lower.ends_with(kLibrary)) lower.resize(lower.size() - kLibrary.size());
+    for (const std::string_view word : kMisleading)
+      if (lower.ends_with(word)) lower.resize(lower.size() - word.size());
   }
   return lower;
 }

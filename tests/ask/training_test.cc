@@ -56,6 +56,26 @@ TEST(Training, PricesAndPowerAreThoseOfTheLongestName) {
   EXPECT_TRUE(json["failures"].is_null());
 }
 
+TEST(Training, ANetworkThatIsPaidForApartIsPartOfThePrice) {
+  const Folder folder;
+  TrainingQuestion question;
+  question.steps = "900k";
+  question.prices =
+      folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}, "network": {"h": "0.5 EUR/h"}})");
+  const TrainingRun run = run_of(question, kStep).value();
+  EXPECT_DOUBLE_EQ(run.price->point, 500 * 16 * 2.5);
+  EXPECT_EQ(training_json(run)["network_share"], 0.2);
+  EXPECT_NE(sentences_of(run)[1].second.find("at 2.5 EUR for a GPU and hour, 20 % of it for the "
+                                             "network"),
+            std::string::npos)
+      << sentences_of(run)[1].second;
+  folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}, "network": {"h": "0.5 USD/h"}})");
+  EXPECT_NE(error_of(question).find("network: must be in EUR, as prices are, got USD"),
+            std::string::npos);
+  folder.write("p.json", R"({"prices": {"h100": "2 EUR/h"}, "network": {"b200": "0.5 EUR/h"}})");
+  EXPECT_NE(error_of(question).find("network: must have h100-sxm5-80gb"), std::string::npos);
+}
+
 TEST(Training, FilesAreReadOnceForManySteps) {
   const Folder folder;
   TrainingQuestion question;

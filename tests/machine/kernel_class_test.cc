@@ -152,6 +152,15 @@ TEST(KernelClass, AreNotMisledByTheNameOfALibrary) {
   EXPECT_EQ(described(name + "::gemm"), "compute");
 }
 
+// vLLM's enumerator 0 is "auto": the cache is as wide as the model.
+TEST(KernelClass, ACacheAsWideAsTheModelIsNotNarrow) {
+  const std::string name =
+      "void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16, "
+      "(vllm::Fp8KVCacheDataType)";
+  EXPECT_FALSE(classify_kernel(name + "0>(__nv_bfloat16 const*)").narrow);
+  EXPECT_TRUE(classify_kernel(name + "1>(__nv_bfloat16 const*)").narrow);
+}
+
 TEST(KernelClass, ItsWordsAloneGiveTheSameClass) {
   for (const char* name : {
            "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn",

@@ -24,7 +24,8 @@ struct TrainingRun {
   RangedNumber seconds{};                ///< With checkpoints and failures, if those are asked for.
   std::optional<RangedNumber> price{};   ///< In `currency`.
   std::optional<RangedNumber> energy{};  ///< In watt-hours.
-  double price_of_hour = 0;              ///< Of a GPU.
+  double price_of_hour = 0;              ///< Of a GPU, with its share of the network.
+  double network_of_hour = 0;            ///< Of that share.
   double watts = 0;                      ///< Of a GPU.
   std::string currency{};
 

@@ -39,11 +39,13 @@ struct RepeatedStep {
 };
 
 struct GpuPrice {
-  double per_hour = 0;
-  std::string currency;
+  double per_hour = 0;  ///< With its share of the network.
+  std::string currency{};
+  double network = 0;  ///< Of that share, for an hour.
 };
 
 /// A file that says something of GPUs, such as {"prices": {"h100": "2.5 USD/h"}}. It is read once.
+/// "network" beside "prices" has each GPU's share of a network that is paid for apart.
 /// The text of a device is that of the longest name with which the device's name begins: "h100" for
 /// h100-sxm5-80gb.
 class GpuFigures {
@@ -58,7 +60,8 @@ class GpuFigures {
 
  private:
   template <class Read>
-  auto of_device(const std::string& device, const std::string& example, const Read& read) const;
+  auto of_device(const char* key, const std::string& device, const std::string& example,
+                 const Read& read) const;
 
   std::string path_;
   const char* key_;

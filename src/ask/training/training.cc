@@ -69,7 +69,7 @@ GpuPrice read_price(const std::string& text) {
   if (!found || found->unit.size() < 3 || !found->unit.ends_with("/h"))
     throw Error(fmt::format(
         "must be the price of a GPU for an hour, such as \"2.5 USD/h\", got \"{}\"", text));
-  return {found->number, std::string(found->unit.substr(0, found->unit.size() - 2))};
+  return {found->number, std::string(found->unit.substr(0, found->unit.size() - 2)), 0};
 }
 
 RangedNumber times(const RangedNumber& number, double factor) {
@@ -113,7 +113,9 @@ void TrainingQuestion::describe(Fields& fields) {
   fields.as({.value = "COUNT"})
       .text("tokens", tokens, "Say what training on so many tokens takes: 15T, 300B");
   fields.as({.value = "COUNT"}).text("total_steps", steps, "Say what so many steps take: 100k");
-  fields.path("prices", prices, "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}");
+  fields.path("prices", prices,
+              "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}; \"network\" beside "
+              "it has shares of a network");
   fields.path("power", power,
               "With --tokens or --total-steps: what GPUs draw, {\"power\": {\"h100\": \"700 W\"}}");
   fields.optional_number("mtbf_hours", mtbf_hours,
@@ -147,15 +149,14 @@ GpuFigures::GpuFigures(std::string path, const char* key) : path_(std::move(path
 }
 
 template <class Read>
-auto GpuFigures::of_device(const std::string& device, const std::string& example,
+auto GpuFigures::of_device(const char* key, const std::string& device, const std::string& example,
                            const Read& read) const {
   return within(path_, [&] {
-    const auto all = file_->is_object() ? file_->find(key_) : file_->end();
+    const auto all = file_->is_object() ? file_->find(key) : file_->end();
     if (all == file_->end() || !all->is_object())
-      throw Error(
-          fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key_, device, example));
-    const std::string best_match = key_for(*all, key_, device);
-    return within(fmt::format("{}: {}", key_, best_match), [&] {
+      throw Error(fmt::format("must be {{\"{}\": {{\"{}\": \"{}\", ...}}}}", key, device, example));
+    const std::string best_match = key_for(*all, key, device);
+    return within(fmt::format("{}: {}", key, best_match), [&] {
       const nlohmann::json& text = (*all)[best_match];
       if (!text.is_string())
         throw Error(fmt::format("must be a string with a unit, such as \"{}\"", example));
@@ -165,11 +166,18 @@ auto GpuFigures::of_device(const std::string& device, const std::string& example
 }
 
 GpuPrice GpuFigures::price_of(const std::string& device) const {
-  return of_device(device, "2.5 USD/h", read_price);
+  GpuPrice price = of_device(key_, device, "2.5 USD/h", read_price);
+  if (!file_->contains("network")) return price;
+  const GpuPrice network = of_device("network", device, "0.25 USD/h", read_price);
+  if (network.currency != price.currency)
+    throw Error(fmt::format("{}: network: must be in {}, as prices are, got {}", path_,
+                            price.currency, network.currency));
+  price.per_hour += network.per_hour, price.network = network.per_hour;
+  return price;
 }
 
 double GpuFigures::watts_of(const std::string& device) const {
-  return of_device(device, "700 W", read_watts);
+  return of_device(key_, device, "700 W", read_watts);
 }
 
 TrainingRuns::TrainingRuns(const TrainingQuestion& question)
@@ -196,6 +204,7 @@ TrainingRun TrainingRuns::of(const RepeatedStep& step) const {
   if (prices_.is_given()) {
     const GpuPrice price = prices_.price_of(step.device);
     run.price_of_hour = price.per_hour, run.currency = price.currency;
+    run.network_of_hour = price.network;
     run.price = times(run.seconds, gpu_hours * price.per_hour);
   }
   if (power_.is_given()) {

@@ -168,8 +168,7 @@ MemorySection intervals(const MemoryReport& report) {
   };
   section.after.push_back(fmt::format(
       "S_max, the largest block that can be copied both ways in an interval: {} in the median one, "
-      "{} "
-      "in one longer than 90 %, {} in the longest",
+      "{} in one longer than 90 %, {} in the longest",
       largest(found.times.median), largest(found.times.ninetieth), largest(found.times.most)));
   if (found.candidates == 0) {
     section.after.push_back("no block of 1 MB or more is unused for long enough");

@@ -64,7 +64,11 @@ std::vector<std::pair<std::string, std::string>> sentences_of(const TrainingRun&
     said.emplace_back(
         "Price",
         ranged(*run.price, [&](double price) { return price_text(run, price); }) +
-            fmt::format(", at {} {} for a GPU and hour", to_text(run.price_of_hour), run.currency));
+            fmt::format(", at {} {} for a GPU and hour", to_text(run.price_of_hour), run.currency) +
+            (run.network_of_hour > 0
+                 ? fmt::format(", {} of it for the network",
+                               to_share(run.network_of_hour / run.price_of_hour, 0))
+                 : ""));
   if (run.failures)
     said.emplace_back(
         "Failures",
@@ -90,6 +94,8 @@ nlohmann::json training_json(const std::optional<TrainingRun>& run) {
           {"gpus", run->gpus},
           {"time_s", ranged_json(run->seconds)},
           {"price", ranged_json(run->price)},
+          {"network_share", run->price ? nlohmann::json(run->network_of_hour / run->price_of_hour)
+                                       : nlohmann::json()},
           {"currency", run->currency.empty() ? nlohmann::json() : nlohmann::json(run->currency)},
           {"energy_wh", ranged_json(run->energy)},
           {"failures", failures},
