@@ -301,6 +301,14 @@ void write_price(const std::optional<TokenPrice>& price, std::ostream& out) {
     out << ',' << to_text(number);
 }
 
+void write_measured(const std::vector<ServingRow>& rows, std::ostream& out) {
+  out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
+  for (const ServingRow& row : rows)
+    out << csv_text(row.id) << ',' << csv_text(row.system) << ',' << to_text(row.first_ms) << ','
+        << to_text(row.measured_first_ms) << ',' << to_text(row.gap_ms) << ','
+        << to_text(row.measured_gap_ms) << ',' << csv_text(row.refused) << '\n';
+}
+
 }  // namespace
 
 std::string_view to_text(SloVerdict verdict) {
@@ -341,14 +349,7 @@ nlohmann::json to_json(const std::vector<SloFigure>& figures) {
 }
 
 void write_csv(const ServingReport& report, std::ostream& out) {
-  if (!report.rows.empty()) {
-    out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
-    for (const ServingRow& row : report.rows)
-      out << csv_text(row.id) << ',' << csv_text(row.system) << ',' << to_text(row.first_ms) << ','
-          << to_text(row.measured_first_ms) << ',' << to_text(row.gap_ms) << ','
-          << to_text(row.measured_gap_ms) << ',' << csv_text(row.refused) << '\n';
-    return;
-  }
+  if (!report.rows.empty()) return write_measured(report.rows, out);
   out << "changed,ttft_mean_ns,ttft_lower_ns,ttft_upper_ns,ttft_p99_ns,tpot_mean_ns,tpot_lower_ns,"
          "tpot_upper_ns,tpot_p99_ns,requests_per_second,output_tokens_per_second_per_gpu,"
          "cache_mean,waiting_mean,preemptions,covered,refused";
