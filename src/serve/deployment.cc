@@ -306,6 +306,25 @@ Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingP
   return way < 0 ? std::min(factored, replayed) : std::max(factored, replayed);
 }
 
+ServingPoint ServedDeployment::bounded(ServingPoint typical, const ServingPoint& slower) const {
+  const ServingPoint faster = moved(-1);
+  const auto ends = [&](const std::string& latency, Statistic statistic) {
+    return std::pair(end_of(typical, faster, latency, statistic, -1),
+                     end_of(typical, slower, latency, statistic, 1));
+  };
+  for (std::size_t i = 0; i < 2; ++i) {
+    LatencyFigure& figure = typical.latencies[i];
+    figure.interval = ends(figure.name, &LatencyFigure::mean);
+  }
+  for (const SloPart& part : deployment_.slo)
+    typical.slo.push_back({part.name, part.limit, typical.latency(part.latency)->*part.statistic,
+                           ends(part.latency, part.statistic)});
+  std::tie(typical.lower_output_tokens, typical.upper_output_tokens) =
+      std::minmax({typical.output_tokens_per_second, faster.output_tokens_per_second,
+                   slower.output_tokens_per_second});
+  return typical;
+}
+
 ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& calibration,
                          const std::string& table) {
   const ServedDeployment served(deployment, calibration, table);
@@ -315,26 +334,7 @@ ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& c
         "load: rate must be below the capacity of about {} requests a second, got {}; above it the "
         "time to the first token grows without bound and has no mean",
         to_fixed(capacity, capacity < 10 ? 2 : 0), to_text(deployment.load.rate)));
-  ServingPoint point = served.typical();
-  const ServingPoint faster = served.moved(-1), slower = served.moved(1);
-  for (std::size_t i = 0; i < 2; ++i) {
-    LatencyFigure& figure = point.latencies[i];
-    figure.interval = {served.end_of(point, faster, figure.name, &LatencyFigure::mean, -1),
-                       served.end_of(point, slower, figure.name, &LatencyFigure::mean, 1)};
-  }
-  for (const SloPart& part : deployment.slo) {
-    const auto end = [&](const ServingPoint& moved, double way) {
-      return served.end_of(point, moved, part.latency, part.statistic, way);
-    };
-    point.slo.push_back({part.name,
-                         part.limit,
-                         point.latency(part.latency)->*part.statistic,
-                         {end(faster, -1), end(slower, 1)}});
-  }
-  std::tie(point.lower_output_tokens, point.upper_output_tokens) =
-      std::minmax({point.output_tokens_per_second, faster.output_tokens_per_second,
-                   slower.output_tokens_per_second});
-  return point;
+  return served.bounded(served.typical(), served.moved(1));
 }
 
 Deployment deployment_of(const MeasuredDeployment& row) {

@@ -82,6 +82,8 @@ class ServedDeployment {
   ServingPoint moved(double way) const;
   /// The same requests, one at a time: no load and no number of replicas makes a latency shorter.
   ServingPoint alone() const;
+  /// `typical` with the ends of its intervals, and what is demanded of it; `slower` is moved(1).
+  ServingPoint bounded(ServingPoint typical, const ServingPoint& slower) const;
   /// An end of the interval of a statistic; `moved` is moved(way).
   Nanoseconds end_of(const ServingPoint& typical, const ServingPoint& moved,
                      const std::string& latency, Statistic statistic, double way) const;

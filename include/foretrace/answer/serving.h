@@ -48,7 +48,7 @@ enum class SloVerdict : std::uint8_t { meets, typically, misses };
 std::string_view to_text(SloVerdict verdict);
 SloVerdict verdict_of(const std::vector<SloFigure>& figures);
 /// "ttft_p99 1.2 s, 0.9 s to 1.6 s, of 2 s; meets it also at the upper ends"
-std::string slo_sentence(const std::vector<SloFigure>& figures, SloVerdict verdict);
+std::string slo_sentence(const std::vector<SloFigure>& figures);
 /// By name: limit_ns, typical_ns, and lower_ns and upper_ns if there is an interval.
 nlohmann::json to_json(const std::vector<SloFigure>& figures);
 

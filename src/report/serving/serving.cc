@@ -95,7 +95,7 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
                   "most {}",
                   to_text(report.weights), to_text(report.cache), grouped(report.cache_tokens),
                   to_share(point.cache_mean, 0), to_share(point.cache_peak, 0)));
-  if (!point.slo.empty()) document.say("SLO", slo_sentence(point.slo, verdict_of(point.slo)));
+  if (!point.slo.empty()) document.say("SLO", slo_sentence(point.slo));
   document.say("Bound by", point.bound);
   document.say(point.is_covered ? "Covered" : "Extrapolated", point.basis);
   document.section("The batch over time", Document::Heading::not_in_text).draw({[&] {
@@ -171,9 +171,10 @@ void describe_points(const ServingReport& report, Document& document) {
   bool has_goodput = false;
   for (const ServingPoint& point : report.points) has_goodput |= point.goodput.has_value();
   if (has_goodput) table.heading.emplace_back("goodput/s");
-  if (has_price(report))
+  const bool is_priced = has_price(report), is_demanded = has_slo(report);
+  if (is_priced)
     table.heading.insert(table.heading.end(), {"a million outputs", "from", "to", "with prompts"});
-  if (has_slo(report)) table.heading.emplace_back("SLO");
+  if (is_demanded) table.heading.emplace_back("SLO");
   for (const ServingPoint& point : report.points) {
     if (!point.refused.empty()) {
       refused.push_back(point.changed + ": " + point.refused);
@@ -188,8 +189,8 @@ void describe_points(const ServingReport& report, Document& document) {
                           speed(point.upper_output_tokens), to_share(point.cache_mean, 0),
                           to_fixed(point.waiting_mean, 1)});
     if (has_goodput) table.rows.back().push_back(to_fixed(point.goodput.value_or(0), 2));
-    if (has_price(report)) add_price_cells(point.price, table.rows.back());
-    if (has_slo(report)) table.rows.back().emplace_back(to_text(verdict_of(point.slo)));
+    if (is_priced) add_price_cells(point.price, table.rows.back());
+    if (is_demanded) table.rows.back().emplace_back(to_text(verdict_of(point.slo)));
     const Bounds bound(point);
     if (bounds.empty() || !bounds.back().goes_on(bound)) bounds.push_back(bound);
     bounds.back().last = bound.last, bounds.back().last_share = bound.share;
@@ -325,12 +326,13 @@ SloVerdict verdict_of(const std::vector<SloFigure>& figures) {
   return verdict;
 }
 
-std::string slo_sentence(const std::vector<SloFigure>& figures, SloVerdict verdict) {
+std::string slo_sentence(const std::vector<SloFigure>& figures) {
   std::string text;
   for (const SloFigure& figure : figures)
     text += fmt::format("{} {}, {} to {}, of {}; ", figure.name, to_text(figure.typical),
                         to_text(figure.interval.first), to_text(figure.interval.second),
                         to_text(figure.limit));
+  const SloVerdict verdict = verdict_of(figures);
   if (verdict == SloVerdict::meets) return text + "meets it also at the upper ends";
   if (verdict == SloVerdict::misses) return text + "misses it";
   return text + "meets it only with typical times, not at the upper ends";
@@ -350,19 +352,20 @@ nlohmann::json to_json(const std::vector<SloFigure>& figures) {
 
 void write_csv(const ServingReport& report, std::ostream& out) {
   if (!report.rows.empty()) return write_measured(report.rows, out);
+  const bool is_priced = has_price(report), is_demanded = has_slo(report);
   out << "changed,ttft_mean_ns,ttft_lower_ns,ttft_upper_ns,ttft_p99_ns,tpot_mean_ns,tpot_lower_ns,"
          "tpot_upper_ns,tpot_p99_ns,requests_per_second,output_tokens_per_second_per_gpu,"
          "cache_mean,waiting_mean,preemptions,covered,refused";
-  if (has_price(report))
+  if (is_priced)
     out << ",currency,price_of_a_million_output_tokens,price_lower,price_upper,"
            "price_of_a_million_tokens";
-  if (has_slo(report)) out << ",slo";
+  if (is_demanded) out << ",slo";
   out << '\n';
   for (const ServingPoint& point : report.points) {
     out << csv_text(point.changed) << ',';
     if (!point.refused.empty()) {
-      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (has_price(report) ? ",,,,," : "")
-          << (has_slo(report) ? ",\n" : "\n");
+      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (is_priced ? ",,,,," : "")
+          << (is_demanded ? ",\n" : "\n");
       continue;
     }
     for (const char* name : {"ttft", "tpot"}) {
@@ -373,8 +376,8 @@ void write_csv(const ServingReport& report, std::ostream& out) {
     out << to_text(point.requests_per_second) << ',' << to_text(point.output_tokens_per_second)
         << ',' << to_text(point.cache_mean) << ',' << to_text(point.waiting_mean) << ','
         << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ',';
-    if (has_price(report)) write_price(point.price, out);
-    if (has_slo(report)) out << ',' << to_text(verdict_of(point.slo));
+    if (is_priced) write_price(point.price, out);
+    if (is_demanded) out << ',' << to_text(verdict_of(point.slo));
     out << '\n';
   }
 }

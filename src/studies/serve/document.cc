@@ -136,7 +136,7 @@ Document document_of(const ServePlanReport& report) {
                            report.machine, report.engine, report.load));
   document.verdict("Cheapest",
                    fmt::format("{}: {}", counted(first.gpus, "GPU"), first.configuration));
-  document.say("SLO", slo_sentence(first.figures, first.verdict));
+  document.say("SLO", slo_sentence(first.figures));
   if (first.price)
     document.say("Price", fmt::format("{} {} a million output tokens", to_fixed(*first.price, 2),
                                       report.currency));

@@ -87,7 +87,7 @@ class Search {
     report_.model = served.model, report_.machine = served.machine, report_.engine = served.engine;
     report_.weights = served.weights, report_.load = load_text(space_.base.load);
     report_.most_gpus = space_.gpus.back();
-    for (const SloPart& part : space_.slo)
+    for (const SloPart& part : space_.base.slo)
       report_.slo += fmt::format("{}{} up to {}", report_.slo.empty() ? "" : ", ", part.name,
                                  to_text(part.limit));
     if (space_.price) report_.currency = space_.price->currency;
@@ -176,7 +176,7 @@ class Search {
       outcome.cost = space_.cost_of(outcome.typical);
       if (outcome.share > 1) return outcome;
       outcome.slower = served.moved(1);
-      for (const SloPart& part : space_.slo) {
+      for (const SloPart& part : space_.base.slo) {
         const Nanoseconds end =
             served.end_of(outcome.typical, outcome.slower, part.latency, part.statistic, 1);
         outcome.upper_share =
@@ -285,7 +285,7 @@ class Search {
       throw Error(
           "--gpus: must have a number that copies of the model fill, with a capacity above the "
           "load; none of those given has");
-    const SloPart& part = *std::ranges::max_element(space_.slo, {}, [&](const SloPart& one) {
+    const SloPart& part = *std::ranges::max_element(space_.base.slo, {}, [&](const SloPart& one) {
       return space_.share_of(nearest_->typical, one);
     });
     throw Error(fmt::format(
@@ -299,18 +299,8 @@ class Search {
   ServePlanRow ranked_row(const Outcome& outcome) const {
     ServePlanRow row = space_.row_of(outcome.candidate, outcome.typical);
     row.verdict = outcome.verdict;
-    const serve::ServedDeployment served = space_.served_by(outcome.candidate);
-    const ServingPoint faster = served.moved(-1);
-    for (std::size_t i = 0; i < space_.slo.size(); ++i) {
-      const SloPart& part = space_.slo[i];
-      const auto end = [&](const ServingPoint& moved, double way) {
-        return served.end_of(outcome.typical, moved, part.latency, part.statistic, way);
-      };
-      row.figures[i].interval = {end(faster, -1), end(outcome.slower, 1)};
-    }
-    std::tie(row.point.lower_output_tokens, row.point.upper_output_tokens) =
-        std::minmax({row.point.output_tokens_per_second, faster.output_tokens_per_second,
-                     outcome.slower.output_tokens_per_second});
+    row.point = space_.served_by(outcome.candidate).bounded(outcome.typical, outcome.slower);
+    row.figures = row.point.slo;
     return row;
   }
 

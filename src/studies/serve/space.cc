@@ -66,7 +66,7 @@ ServeSpace::ServeSpace(const ServePlanQuestion& asked) : question(asked) {
   base = deployment_of(first), given = engine_settings_of(first.engine);
   if (peak_of(base.platform.device, Arithmetic::fp8).flops_per_second == 0 && caches.size() > 1)
     caches.pop_back();
-  slo = slo_of(question.slo), gpus = gpus_of(question);
+  base.slo = slo_of(question.slo), gpus = gpus_of(question);
   read_load();
   calibration_ = within(
       "--calibrate", [&] { return serve_calibration_of(question.served.calibrate, assumptions); });
@@ -158,7 +158,7 @@ double ServeSpace::share_of(const ServingPoint& point, const SloPart& part) cons
 
 double ServeSpace::share_of(const ServingPoint& point) const {
   double share = 0;
-  for (const SloPart& part : slo) share = std::max(share, share_of(point, part));
+  for (const SloPart& part : base.slo) share = std::max(share, share_of(point, part));
   return share;
 }
 
@@ -203,7 +203,7 @@ ServePlanRow ServeSpace::row_of(const ServeCandidate& candidate,
                    .max_sequences = sequences_of(candidate),
                    .max_tokens = candidate.tokens,
                    .point = typical};
-  for (const SloPart& part : slo)
+  for (const SloPart& part : base.slo)
     row.figures.push_back({part.name, part.limit, typical.latency(part.latency)->*part.statistic});
   if (price) row.price = price_of_a_million(cost_of(typical), *price);
   return row;

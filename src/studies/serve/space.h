@@ -43,7 +43,6 @@ class ServeSpace {
   const ServePlanQuestion& question;
   serve::Deployment base;       ///< With the engine's own limits.
   serve::EngineSettings given;  ///< As written: what is 0 may be searched.
-  std::vector<SloPart> slo;
   std::vector<std::int64_t> gpus;
   std::vector<std::string> caches;  ///< In the order of preference.
   std::size_t requests = 0;
