@@ -104,10 +104,10 @@ def check_public_headers(layers, root):
 
 def check_places(root):
     """Checks that include/ contains only public headers."""
-    places = [root / "include" / "foretrace" / place for place in (".", "answer", "ask")]
+    places = [root / "include" / "foretrace" / place for place in (".", "answer", "question")]
     for path in sorted((root / "include").rglob("*")):
         if path.is_file() and path.parent not in places:
-            yield f"{path.relative_to(root)}: public headers live in include/foretrace, answer/ and ask/"
+            yield f"{path.relative_to(root)}: public headers live in include/foretrace, answer/ and question/"
 
 
 def folders_below(root, module):

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "foretrace/answer/prediction.h"
-#include "foretrace/ask/advise.h"
-#include "foretrace/ask/predict.h"
 #include "foretrace/import.h"
 #include "foretrace/infer.h"
+#include "foretrace/question/advise.h"
+#include "foretrace/question/predict.h"
 
 namespace foretrace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "foretrace/allocator.h"
-#include "foretrace/report.h"
+#include "foretrace/answer/prediction.h"
 #include "foretrace/transform.h"
 
 namespace foretrace {
@@ -25,6 +25,12 @@ struct Scenario {
   std::vector<std::string> asserts;                  ///< "step_time <= 120ms" ...
   double samples_per_step = 0, tokens_per_step = 0;  ///< As recorded, for rates; 0: not known.
 };
+
+/// The forms of a prediction that a scenario can ask for, sorted.
+struct ReportEntry {
+  std::string_view name, summary;
+};
+const std::vector<ReportEntry>& reports();
 
 /// Appends the transforms that `text` names, in the form of --with (see transform/synonyms.h).
 void add_steps(std::string_view text, Scenario& scenario);

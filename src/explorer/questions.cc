@@ -6,7 +6,6 @@
 #include <sstream>
 #include <string>
 
-#include "ask/job/job.h"
 #include "base/fields/settings.h"
 #include "base/json_text.h"
 #include "document/document.h"
@@ -17,10 +16,10 @@
 #include "foretrace/job.h"
 #include "foretrace/machine.h"
 #include "foretrace/question.h"
-#include "foretrace/report.h"
 #include "foretrace/scenario.h"
 #include "foretrace/transform.h"
 #include "foretrace/version.h"
+#include "job/job.h"
 #include "question/files.h"
 
 namespace foretrace {

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "foretrace/report.h"
 #include "foretrace/scenario.h"
 #include "scenario/asserts.h"
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
+#include "analysis/doubt/resample.h"
 #include "arguments.h"
-#include "ask/interval/resample.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

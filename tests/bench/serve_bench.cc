@@ -6,7 +6,7 @@
 #include <string>
 
 #include "arguments.h"
-#include "foretrace/ask/serve.h"
+#include "foretrace/question/serve.h"
 
 namespace foretrace {
 namespace {

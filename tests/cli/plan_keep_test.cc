@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "ask/plan/resumable_plan.h"
 #include "cli/command_line.h"
 #include "foretrace/answer/plan.h"
 #include "foretrace/error.h"
 #include "foretrace/version.h"
+#include "question/plan/resumable_plan.h"
 #include "support/wait.h"
 
 namespace foretrace {

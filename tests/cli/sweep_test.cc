@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <map>
 
-#include "ask/many/shard.h"
-#include "ask/many/sweep_file.h"
 #include "cli/command_line.h"
 #include "foretrace/error.h"
+#include "question/sweep/shard.h"
+#include "question/sweep/sweep_file.h"
 
 namespace foretrace {
 namespace {

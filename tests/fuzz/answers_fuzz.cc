@@ -23,7 +23,6 @@
 #include "foretrace/answer/plan.h"
 #include "foretrace/answer/scale.h"
 #include "foretrace/answer/trust.h"
-#include "foretrace/report.h"
 #include "fuzz/hostile_trace.h"
 #include "fuzz/report_bytes.h"
 #include "fuzz/supply.h"

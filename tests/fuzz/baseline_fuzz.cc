@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "foretrace/ask/check.h"
 #include "foretrace/error.h"
+#include "foretrace/question/check.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "foretrace/ask/ledger.h"
-#include "foretrace/ask/pairs.h"
-#include "foretrace/ask/verify.h"
 #include "foretrace/error.h"
+#include "foretrace/ledger.h"
+#include "foretrace/question/pairs.h"
+#include "foretrace/question/verify.h"
 
 namespace {
 

@@ -15,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "ask/job/apply.h"
 #include "foretrace/allocator.h"
-#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/question/predict.h"
 #include "foretrace/simulate.h"
 #include "fuzz/drawn_transform.h"
 #include "fuzz/recordings.h"
 #include "fuzz/supply.h"
+#include "job/apply.h"
 #include "transform/checked.h"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/files/json_file.h"
-#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/question/predict.h"
 #include "foretrace/simulate.h"
 #include "transform/synonyms.h"
 

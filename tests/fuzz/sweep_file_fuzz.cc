@@ -13,7 +13,6 @@
 #include "document/forms/forms.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
-#include "foretrace/report.h"
 
 namespace {
 

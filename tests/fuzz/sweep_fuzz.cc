@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/files/json_file.h"
-#include "foretrace/ask/sweep.h"
 #include "foretrace/error.h"
 #include "foretrace/infer.h"
 #include "foretrace/job.h"
+#include "foretrace/question/sweep.h"
 #include "foretrace/simulate.h"
 
 namespace {

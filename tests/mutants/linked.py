@@ -17,8 +17,8 @@ import threading
 
 # Quick programs first; a survivor is tried with all of them.
 PROGRAMS = ["base_tests", "trace_tests", "machine_tests", "network_tests", "schedule_tests", "workload_tests", "graph_tests", "timeline_tests",
-            "allocator_tests", "simulate_tests", "generate_tests", "price_tests", "plan_tests", "serve_tests", "transform_tests", "infer_tests", "render_tests", "export_tests", "document_tests", "analysis_tests", "report_tests", "import_tests", "scenario_tests",
-            "ask_tests", "studies_tests", "cli_tests", "collect_tests"]
+            "allocator_tests", "simulate_tests", "generate_tests", "price_tests", "plan_tests", "serve_tests", "transform_tests", "infer_tests", "render_tests", "export_tests", "document_tests", "import_tests", "scenario_tests", "job_tests", "analysis_tests",
+            "question_tests", "studies_tests", "cli_tests", "collect_tests"]
 # These tests run the program itself, and the collector inside another program.
 _RUN_THE_PROGRAM = {"cli_tests", "collect_tests"}
 _GUESTS = {"foretrace_inject": "libforetrace_collect.so", "foretrace_preload": "libforetrace_preload.so"}

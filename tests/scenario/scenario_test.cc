@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "base/files/json_file.h"
-#include "foretrace/ask/predict.h"
 #include "foretrace/error.h"
+#include "foretrace/question/predict.h"
 #include "scenario/asserts.h"
 #include "scenario/plan.h"
 #include "scenario/scenario_file.h"

@@ -3,6 +3,7 @@
 // The contents of a trace, counted once: `info` shows it and `doctor` judges it.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,17 @@ struct Census {
 };
 
 Census take_census(const Trace& trace);
+
+struct RankFacts;
+struct StepTimes;
+class Document;
+
+/// Describes the content of a trace. `steps`: as infer() finds them; nullptr if unknown. `among`:
+/// the rank among others; nullptr if it meets none.
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr,
+                              const RankFacts* among = nullptr);
+/// Adds the same, for people.
+void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among,
+              Document& document);
 
 }  // namespace foretrace

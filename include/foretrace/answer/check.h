@@ -11,6 +11,7 @@
 // The same answer serves people, GitHub and GitLab, and programs that plot it over time.
 
 #include <cstdint>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -112,5 +113,22 @@ class Document;
 Document document_of(const CheckReport& report);
 /// The object with schema "foretrace.check/1".
 nlohmann::json to_json(const CheckReport& report);
+
+/// One per form of a check for build servers: junit, github, bencher, benchmark.
+struct CheckForm {
+  std::string_view name, summary;
+  void (*write)(const CheckReport& report, std::ostream& out);
+};
+const std::vector<CheckForm>& check_forms();
+/// Writes one test per figure. The body of a failure has the numbers, because some viewers show
+/// only that.
+void write_check_junit(const CheckReport& report, std::ostream& out);
+/// Writes workflow commands: at most ten annotations of a kind, because GitHub shows no more per
+/// step.
+void write_check_github(const CheckReport& report, std::ostream& out);
+/// Writes Bencher Metric Format (bencher.dev).
+void write_check_bencher(const CheckReport& report, std::ostream& out);
+/// Writes customSmallerIsBetter of github-action-benchmark.
+void write_check_benchmark(const CheckReport& report, std::ostream& out);
 
 }  // namespace foretrace

@@ -141,4 +141,6 @@ nlohmann::json to_json(const DiffReport& report);
 /// One row for each cause of each rank.
 void write_csv(const DiffReport& report, std::ostream& out);
 
+nlohmann::json diff_json(const Diff& diff);
+
 }  // namespace foretrace

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -280,5 +281,18 @@ class Document;
 Document document_of(const MemoryReport& report);
 /// The object with schema "foretrace.memory/1".
 nlohmann::json to_json(const MemoryReport& report);
+
+/// One row per block.
+void write_csv(const MemoryReport& report, const Graph& graph, std::ostream& out);
+/// Writes a self-contained page with the level, blocks over time, and all tables.
+void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out);
+
+struct AllocatorOutcome;
+struct AllocatorProgram;
+
+/// The object with schema "foretrace.allocator/1": the levels, peaks and blocks of an allocator
+/// after a program.
+nlohmann::ordered_json to_json(const AllocatorProgram& program, const AllocatorOutcome& outcome);
+Document document_of(const AllocatorProgram& program, const AllocatorOutcome& outcome);
 
 }  // namespace foretrace

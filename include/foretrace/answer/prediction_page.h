@@ -7,6 +7,9 @@
 // The page draws the timelines itself, from as much as fits into it: how busy each lane is, and the
 // tasks of a representative step with the longest of all others. It says what was left out.
 
+#include <cstddef>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,5 +42,15 @@ struct PredictionPage {
   std::optional<DrawnRun> predicted;       ///< Empty without a what-if.
   std::vector<Sensitivity> sensitivities;  ///< Sensitivities of the predicted job.
 };
+
+/// Writes less than 6 MB, however many tasks there are.
+void write_prediction_page(const PredictionPage& page, std::ostream& out);
+/// The parts of that page, for a page that shows one answer after another: {"heading", "lead"
+/// (HTML), "sections": [{"id", "heading", "html"}], "timelines", "memory" (JSON texts that
+/// page/*.js read)}. Timelines have at most `most_tasks` tasks: those of one step come first, then
+/// the longest.
+nlohmann::json prediction_parts(const PredictionPage& page, std::size_t most_tasks);
+/// The timelines of two recordings on one axis: {"sections", "timelines"}, as above.
+nlohmann::json recordings_parts(const DrawnRun& a, const DrawnRun& b, std::size_t most_tasks);
 
 }  // namespace foretrace

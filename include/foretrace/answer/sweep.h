@@ -161,4 +161,6 @@ nlohmann::json to_json(const Curve& curve);
 /// One row for each point.
 void write_csv(const Curve& curve, std::ostream& out);
 
+void write_sweep_page(const SweepReport& report, std::ostream& out);
+
 }  // namespace foretrace

@@ -11,6 +11,7 @@
 // The grade is that of the worst fact.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,5 +49,8 @@ std::string trust_sentence(const Trust& trust);
 
 /// "poor: ..." for the first line of an answer; empty unless the grade is poor.
 std::string trust_warning(const Trust& trust);
+
+/// {"grade": "fair", "reasons": [{"name", "grade", "text", "value", "limit"}]}
+nlohmann::json to_json(const Trust& trust);
 
 }  // namespace foretrace

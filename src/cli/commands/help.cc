@@ -2,8 +2,8 @@
 
 #include "cli/manual/manual.h"
 #include "cli/options/command.h"
-#include "foretrace/ask/pipeline.h"
 #include "foretrace/error.h"
+#include "foretrace/question/pipeline.h"
 #include "foretrace/transform.h"
 #include "transform/synonyms.h"
 

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
-#include "ask/many/sweep_file.h"
-#include "ask/plan/resumable_plan.h"
 #include "cli/options/command.h"
 #include "foretrace/error.h"
+#include "question/plan/resumable_plan.h"
+#include "question/sweep/sweep_file.h"
 
 namespace foretrace {
 namespace {

@@ -1,152 +1,153 @@
-#include "foretrace/ask/kernels.h"
+#include "foretrace/question/kernels.h"
 
-#include <fmt/core.h>
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <tuple>
 
-#include "base/wording.h"
-#include "document/words/csv_text.h"
-#include "document/words/table.h"
-#include "question/common/forms.h"
-#include "question/common/reading.h"
+#include "analysis/place/call_site.h"
+#include "base/numbers/scaling.h"
+#include "foretrace/error.h"
+#include "foretrace/machine.h"
+#include "job/chosen_rank.h"
+#include "job/job.h"
+#include "job/step_cost.h"
+#include "machine/operation_rates.h"
 
 namespace foretrace {
 namespace {
 
-/// The rows that are shown, of all that were found.
-struct ShownKernels {
-  KernelReport report;
-  std::size_t top = 0;
+/// The arithmetic of a kernel, by its name, and the bytes of its values. Has no name if that of the
+/// kernel does not say, as with those that Triton compiles.
+struct KernelArithmetic {
+  Arithmetic kind = Arithmetic::fp32;
+  std::string_view name = {};
+  double value_bytes = 4;
+  bool is_known() const { return !name.empty(); }
 };
 
-std::string per_second(double flops_per_second) {
-  return flops_per_second > 0 ? to_text(Throughput{flops_per_second}) : "-";
+KernelArithmetic arithmetic_of(std::string_view name) {
+  const KernelClass kernel = classify_kernel(name);
+  if (kernel.double_precision) return {Arithmetic::fp64, "fp64", 8};
+  if (kernel.narrow) return {Arithmetic::fp8, "8 bits", 1};
+  if (kernel.half_precision) return {Arithmetic::half, "16 bits", 2};
+  if (kernel.tensor_cores) return {Arithmetic::tf32, "tf32", 4};
+  for (const std::string_view word : {"float", "f32", "fp32", "sgemm", "scudnn"}) {
+    if (name.find(word) != name.npos) return {Arithmetic::fp32, "fp32", 4};
+  }
+  return {};
 }
 
-std::string share_text(double share) { return share > 0 ? to_share(share) : "-"; }
-
-std::string headline(const KernelReport& report) {
-  const std::string where = report.has_steps ? "a step" : "the recording";
-  std::string text = fmt::format("kernels take {} of {}", to_text(report.all), where);
-  if (report.ranks > 1)
-    text += fmt::format(" of rank {}, the slowest of {}", report.rank, report.ranks);
-  if (report.device.empty())
-    return text + "; the device is not known, so --machine has to name it for a comparison";
-  if (report.impossible > 0)
-    text += fmt::format(
-        "; {} faster than {} allows, so their shapes or arithmetic are not what the recording says",
-        report.impossible == 1 ? "one row is" : std::to_string(report.impossible) + " rows are",
-        report.device);
-  if (report.known.count() == 0)
-    return text + (report.impossible > 0 ? ""
-                                         : "; the arithmetic of none is known: record with "
-                                           "record_shapes=True, or collect --ops");
-  return text + fmt::format(
-                    "; products and convolutions with known shapes take {} of that and reach {} of "
-                    "what {} allows",
-                    to_text(report.known), to_share(report.of_roofline), report.device);
+/// The number of values in all lists of a text such as [[32, 3], [], [64]].
+double values_in_shapes(std::string_view text) {
+  double all = 0, values = 1;
+  bool any = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '[') values = 1, any = false;
+    if (c == ']' && any) all += values, any = false;
+    if (c < '0' || c > '9') continue;
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), size);
+    if (error != std::errc{}) return 0;
+    values *= static_cast<double>(size), any = true;
+    i = static_cast<std::size_t>(end - text.data()) - 1;
+  }
+  return all;
 }
 
-Document document_of(const ShownKernels& shown) {
-  Document document("Kernels");
-  document.say("Kernels", headline(shown.report));
-  Table table{.heading = {"time", "count", "each", "rate", "of roofline", "arithmetic", "op",
-                          "shapes", "kernel"},
-              .rows = {},
-              .left = {6, 7, 8}};
-  for (const KernelRow& row : shown.report.rows) {
-    if (table.rows.size() == shown.top) break;
-    table.rows.push_back(
-        {to_text(row.time), to_text(row.count), to_text(row.each),
-         per_second(row.flops_per_second()), share_text(row.of_roofline),
-         row.arithmetic.empty() ? "-" : row.arithmetic, row.op.empty() ? "-" : row.op,
-         row.shapes.empty() ? "-" : shortened(row.shapes, 48), shortened(row.kernel, 48)});
-  }
-  const std::size_t hidden = shown.report.rows.size() - table.rows.size();
-  document.section("Ops and shapes", Document::Heading::not_in_text).table(std::move(table));
-  if (hidden > 0) document.say(fmt::format("({} more; --top shows them)", hidden));
-  return document;
+/// Sets what the device's peaks say about a row.
+void compare_with_peaks(const DeviceModel& device, KernelRow& row) {
+  const KernelArithmetic arithmetic = arithmetic_of(row.kernel);
+  row.arithmetic = arithmetic.name;
+  if (row.flops <= 0 || row.each.count() <= 0 || !arithmetic.is_known()) return;
+  row.peak_flops = peak_of(device, arithmetic.kind).flops_per_second;
+  if (row.peak_flops <= 0 || device.memory_bandwidth.bytes_per_second <= 0) return;
+  const double read = values_in_shapes(row.shapes) * arithmetic.value_bytes;
+  const double least =
+      std::max(row.flops / row.peak_flops, read / device.memory_bandwidth.bytes_per_second);
+  row.of_roofline = least / (static_cast<double>(row.each.count()) * 1e-9);
 }
 
-nlohmann::json to_json(const ShownKernels& shown) {
-  const KernelReport& report = shown.report;
-  nlohmann::json rows = nlohmann::json::array();
-  for (const KernelRow& row : report.rows) {
-    if (rows.size() == shown.top) break;
-    const auto known = [](double value) { return value > 0 ? nlohmann::json(value) : nullptr; };
-    rows.push_back({{"op", row.op},
-                    {"shapes", row.shapes},
-                    {"kernel", row.kernel},
-                    {"count", row.count},
-                    {"time_ns", row.time.count()},
-                    {"each_ns", row.each.count()},
-                    {"flops", known(row.flops)},
-                    {"flops_per_second", known(row.flops_per_second())},
-                    {"peak_flops_per_second", known(row.peak_flops)},
-                    {"of_roofline", known(row.of_roofline)},
-                    {"lost_ns", row.lost().count()},
-                    {"arithmetic", row.arithmetic}});
+/// Finds the device whose peaks are used; nullptr if it is not known.
+const DeviceModel* device_of(const Graph& graph, const std::string& machine, DeviceModel& named) {
+  if (!machine.empty()) {
+    named = find_device(machine);
+    return &named;
   }
-  return {{"schema", "foretrace.kernels/1"},
-          {"trace", report.trace},
-          {"device", report.device},
-          {"rank", report.rank},
-          {"ranks", report.ranks},
-          {"per_step", report.has_steps},
-          {"kernel_time_ns", report.all.count()},
-          {"known_time_ns", report.known.count()},
-          {"of_roofline", report.of_roofline},
-          {"kinds", report.rows.size()},
-          {"kernels", std::move(rows)}};
+  for (const std::string& recorded : graph.device_names())
+    if (!recorded.empty()) return device_recorded_as(recorded);
+  return nullptr;
 }
 
-void write_csv(const ShownKernels& shown, std::ostream& out) {
-  out << "op,shapes,kernel,count,time_ns,each_ns,flops,flops_per_second,peak_flops_per_second,"
-         "of_roofline,lost_ns,arithmetic\n";
-  std::size_t written = 0;
-  for (const KernelRow& row : shown.report.rows) {
-    if (written++ == shown.top) break;
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(row.op),
-                       csv_text(row.shapes), csv_text(row.kernel), row.count, row.time.count(),
-                       row.each.count(), row.flops, row.flops_per_second(), row.peak_flops,
-                       row.of_roofline, row.lost().count(), row.arithmetic);
+/// Adds up the kernels of an average step, by op, shapes and name.
+std::vector<KernelRow> rows_of(const Graph& graph, const Trace& trace, KernelReport& report) {
+  const CallSites sites(trace, graph);
+  const MeasuredSteps steps = measured_steps(graph);
+  report.has_steps = !steps.all;
+  const auto count = static_cast<double>(std::max<std::int64_t>(steps.count, 1));
+  struct Sum {
+    std::int64_t count = 0;
+    Nanoseconds time{0};
+    double flops = 0;
+  };
+  std::map<std::tuple<std::string_view, std::string_view, NameId>, Sum> sums;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    if (task.kind != TaskKind::kernel || !steps.has(task)) continue;
+    const CallSites::ShapedOp op = sites.shaped_op(TaskId{i});
+    Sum& sum = sums[{op.name, op.shapes, task.name}];
+    ++sum.count, sum.time += task.duration, sum.flops += task.flops;
   }
+  std::vector<KernelRow> rows;
+  for (const auto& [key, sum] : sums) {
+    const auto& [op, shapes, name] = key;
+    KernelRow& row = rows.emplace_back();
+    row.op = op, row.shapes = shapes, row.kernel = graph.names()[name];
+    row.count = static_cast<double>(sum.count) / count;
+    row.time = scaled(sum.time, 1 / count);
+    row.each = sum.time / sum.count;
+    row.flops = sum.flops / static_cast<double>(sum.count);
+  }
+  return rows;
 }
-
-class Kernels final : public Question {
- public:
-  void describe(Fields& fields) override {
-    describe_trace(fields, trace_);
-    fields.name_or_path("machine", machine_,
-                        "Compare with this device; by default with the recorded one");
-    fields.integer("top", top_, "How many rows to show", 1, 1'000'000);
-    reading_.describe_part(fields);
-    reading_.describe_execution_trace(fields);
-    reading_.describe(fields);
-  }
-
-  std::string remarks() const override {
-    return "Rows are sorted by the time of a step that is lost to the roofline: the least time "
-           "that the peak of the kernel's arithmetic and the reading of its inputs allow. Rows "
-           "whose arithmetic is not known follow, longest first.";
-  }
-
-  std::vector<Form> forms() const override { return forms_of<ShownKernels>(); }
-
-  std::unique_ptr<Answer> ask(Session& session) override {
-    const ImportOptions reading = reading_.options(session);
-    warn_if_large(trace_, reading, session);
-    const auto activity = session.begin("measuring the kernels of " + trace_);
-    return answer_of(
-        ShownKernels{measure_kernels(trace_, machine_, reading), static_cast<std::size_t>(top_)});
-  }
-
- private:
-  std::string trace_, machine_;
-  std::int64_t top_ = 20;
-  Reading reading_;
-};
 
 }  // namespace
 
-std::unique_ptr<Question> make_kernels() { return std::make_unique<Kernels>(); }
+KernelReport measure_kernels(const std::string& path, const std::string& machine,
+                             const ImportOptions& reading) {
+  const JobRanks job = read_job(path, {.reading = reading, .keep_traces = true, .memory = false});
+  if (job.has_snapshots())
+    throw TraceError(path + ": must be a trace with times, but is a memory snapshot");
+  SlowestRank slowest;
+  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
+    const Inference& inference = job.ranks[i].inference;
+    slowest.consider(i, step_times(inference.graph, inference.recorded).step_time);
+  }
+  const Rank& rank = job.ranks[slowest.rank()];
+  const Graph& graph = rank.inference.graph;
+  KernelReport report;
+  report.trace = path, report.rank = rank.number, report.ranks = std::ssize(job.ranks);
+  report.rows = rows_of(graph, *rank.trace, report);
+  if (report.rows.empty()) throw TraceError(path + ": has no kernels in its steps");
+  DeviceModel named;
+  const DeviceModel* const device = device_of(graph, machine, named);
+  if (device != nullptr) report.device = device->name;
+  double least = 0;
+  for (KernelRow& row : report.rows) {
+    report.all += row.time;
+    compare_with_peaks(device ? *device : DeviceModel{}, row);
+    if (row.of_roofline > 1) ++report.impossible;
+    if (row.of_roofline <= 0 || row.of_roofline > 1) continue;
+    report.known += row.time;
+    least += row.of_roofline * static_cast<double>(row.time.count());
+  }
+  if (report.known.count() > 0)
+    report.of_roofline = least / static_cast<double>(report.known.count());
+  std::ranges::stable_sort(report.rows, [](const KernelRow& a, const KernelRow& b) {
+    return std::pair(a.lost(), a.time) > std::pair(b.lost(), b.time);
+  });
+  return report;
+}
 
 }  // namespace foretrace

@@ -10,7 +10,7 @@
 #include "base/wording.h"
 #include "document/words/csv_text.h"
 #include "foretrace/version.h"
-#include "report/words/json_parts.h"
+#include "question/words/json_parts.h"
 #include "studies/allocate/allocate.h"
 
 namespace foretrace {

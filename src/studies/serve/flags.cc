@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "ask/serve/asked.h"
 #include "base/wording.h"
+#include "question/serve/asked.h"
 #include "studies/serve/serve_plan.h"
 
 namespace foretrace {

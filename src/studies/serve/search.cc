@@ -12,11 +12,11 @@
 #include <optional>
 #include <tuple>
 
-#include "ask/serve/asked.h"
 #include "base/threads.h"
 #include "base/wording.h"
-#include "foretrace/ask/training.h"
 #include "foretrace/error.h"
+#include "foretrace/question/training.h"
+#include "question/serve/asked.h"
 #include "studies/serve/space.h"
 
 namespace foretrace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "foretrace/answer/serving.h"
-#include "foretrace/ask/serve.h"
+#include "foretrace/question/serve.h"
 
 namespace foretrace {
 

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <fmt/core.h>
 
-#include "ask/serve/asked.h"
 #include "base/fields/assignments.h"
 #include "base/wording.h"
-#include "foretrace/ask/training.h"
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
+#include "foretrace/question/training.h"
+#include "question/serve/asked.h"
 
 namespace foretrace {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "foretrace/ask/training.h"
 #include "foretrace/fields.h"
+#include "foretrace/question/training.h"
 #include "serve/deployment.h"
 #include "studies/serve/serve_plan.h"
 

@@ -9,10 +9,9 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "foretrace/answer/trust.h"
-#include "foretrace/report.h"
 #include "foretrace/version.h"
-#include "report/words/json_parts.h"
-#include "report/words/wording.h"
+#include "question/words/json_parts.h"
+#include "question/words/wording.h"
 #include "studies/size/size.h"
 
 namespace foretrace {

@@ -1,5 +1,5 @@
-#include "foretrace/ask/scale.h"
 #include "foretrace/error.h"
+#include "foretrace/question/scale.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"
 #include "studies/size/size.h"

@@ -4,13 +4,13 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "ask/job/job.h"
-#include "ask/predict/baseline.h"
-#include "ask/predict/trust.h"
+#include "analysis/doubt/trust.h"
 #include "base/files/json_file.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "foretrace/fields.h"
+#include "job/job.h"
+#include "question/predict/baseline.h"
 #include "studies/size/algorithms.h"
 #include "transform/parallel/gradients.h"
 

@@ -1,0 +1,151 @@
+#include <fmt/core.h>
+
+#include "base/wording.h"
+#include "document/words/csv_text.h"
+#include "document/words/table.h"
+#include "foretrace/question/kernels.h"
+#include "question/common/forms.h"
+#include "question/common/reading.h"
+
+namespace foretrace {
+namespace {
+
+/// The rows that are shown, of all that were found.
+struct ShownKernels {
+  KernelReport report;
+  std::size_t top = 0;
+};
+
+std::string per_second(double flops_per_second) {
+  return flops_per_second > 0 ? to_text(Throughput{flops_per_second}) : "-";
+}
+
+std::string share_text(double share) { return share > 0 ? to_share(share) : "-"; }
+
+std::string headline(const KernelReport& report) {
+  const std::string where = report.has_steps ? "a step" : "the recording";
+  std::string text = fmt::format("kernels take {} of {}", to_text(report.all), where);
+  if (report.ranks > 1)
+    text += fmt::format(" of rank {}, the slowest of {}", report.rank, report.ranks);
+  if (report.device.empty())
+    return text + "; the device is not known, so --machine has to name it for a comparison";
+  if (report.impossible > 0)
+    text += fmt::format(
+        "; {} faster than {} allows, so their shapes or arithmetic are not what the recording says",
+        report.impossible == 1 ? "one row is" : std::to_string(report.impossible) + " rows are",
+        report.device);
+  if (report.known.count() == 0)
+    return text + (report.impossible > 0 ? ""
+                                         : "; the arithmetic of none is known: record with "
+                                           "record_shapes=True, or collect --ops");
+  return text + fmt::format(
+                    "; products and convolutions with known shapes take {} of that and reach {} of "
+                    "what {} allows",
+                    to_text(report.known), to_share(report.of_roofline), report.device);
+}
+
+Document document_of(const ShownKernels& shown) {
+  Document document("Kernels");
+  document.say("Kernels", headline(shown.report));
+  Table table{.heading = {"time", "count", "each", "rate", "of roofline", "arithmetic", "op",
+                          "shapes", "kernel"},
+              .rows = {},
+              .left = {6, 7, 8}};
+  for (const KernelRow& row : shown.report.rows) {
+    if (table.rows.size() == shown.top) break;
+    table.rows.push_back(
+        {to_text(row.time), to_text(row.count), to_text(row.each),
+         per_second(row.flops_per_second()), share_text(row.of_roofline),
+         row.arithmetic.empty() ? "-" : row.arithmetic, row.op.empty() ? "-" : row.op,
+         row.shapes.empty() ? "-" : shortened(row.shapes, 48), shortened(row.kernel, 48)});
+  }
+  const std::size_t hidden = shown.report.rows.size() - table.rows.size();
+  document.section("Ops and shapes", Document::Heading::not_in_text).table(std::move(table));
+  if (hidden > 0) document.say(fmt::format("({} more; --top shows them)", hidden));
+  return document;
+}
+
+nlohmann::json to_json(const ShownKernels& shown) {
+  const KernelReport& report = shown.report;
+  nlohmann::json rows = nlohmann::json::array();
+  for (const KernelRow& row : report.rows) {
+    if (rows.size() == shown.top) break;
+    const auto known = [](double value) { return value > 0 ? nlohmann::json(value) : nullptr; };
+    rows.push_back({{"op", row.op},
+                    {"shapes", row.shapes},
+                    {"kernel", row.kernel},
+                    {"count", row.count},
+                    {"time_ns", row.time.count()},
+                    {"each_ns", row.each.count()},
+                    {"flops", known(row.flops)},
+                    {"flops_per_second", known(row.flops_per_second())},
+                    {"peak_flops_per_second", known(row.peak_flops)},
+                    {"of_roofline", known(row.of_roofline)},
+                    {"lost_ns", row.lost().count()},
+                    {"arithmetic", row.arithmetic}});
+  }
+  return {{"schema", "foretrace.kernels/1"},
+          {"trace", report.trace},
+          {"device", report.device},
+          {"rank", report.rank},
+          {"ranks", report.ranks},
+          {"per_step", report.has_steps},
+          {"kernel_time_ns", report.all.count()},
+          {"known_time_ns", report.known.count()},
+          {"of_roofline", report.of_roofline},
+          {"kinds", report.rows.size()},
+          {"kernels", std::move(rows)}};
+}
+
+void write_csv(const ShownKernels& shown, std::ostream& out) {
+  out << "op,shapes,kernel,count,time_ns,each_ns,flops,flops_per_second,peak_flops_per_second,"
+         "of_roofline,lost_ns,arithmetic\n";
+  std::size_t written = 0;
+  for (const KernelRow& row : shown.report.rows) {
+    if (written++ == shown.top) break;
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(row.op),
+                       csv_text(row.shapes), csv_text(row.kernel), row.count, row.time.count(),
+                       row.each.count(), row.flops, row.flops_per_second(), row.peak_flops,
+                       row.of_roofline, row.lost().count(), row.arithmetic);
+  }
+}
+
+class Kernels final : public Question {
+ public:
+  void describe(Fields& fields) override {
+    describe_trace(fields, trace_);
+    fields.name_or_path("machine", machine_,
+                        "Compare with this device; by default with the recorded one");
+    fields.integer("top", top_, "How many rows to show", 1, 1'000'000);
+    reading_.describe_part(fields);
+    reading_.describe_execution_trace(fields);
+    reading_.describe(fields);
+  }
+
+  std::string remarks() const override {
+    return "Rows are sorted by the time of a step that is lost to the roofline: the least time "
+           "that the peak of the kernel's arithmetic and the reading of its inputs allow. Rows "
+           "whose arithmetic is not known follow, longest first.";
+  }
+
+  std::vector<Form> forms() const override { return forms_of<ShownKernels>(); }
+
+  std::unique_ptr<Answer> ask(Session& session) override {
+    const ImportOptions reading = reading_.options(session);
+    warn_if_large(trace_, reading, session);
+    const auto activity = session.begin("measuring the kernels of " + trace_);
+    return answer_of(
+        ShownKernels{measure_kernels(trace_, machine_, reading), static_cast<std::size_t>(top_)});
+  }
+
+ private:
+  std::string trace_, machine_;
+  std::int64_t top_ = 20;
+  Reading reading_;
+};
+
+}  // namespace
+
+std::unique_ptr<Question> make_kernels() { return std::make_unique<Kernels>(); }
+
+}  // namespace foretrace

@@ -1,0 +1,230 @@
+// A job on more and more GPUs, as text, JSON, CSV, and a page with a plot.
+
+#include "document/document.h"
+
+#include <cmath>
+#include <fmt/core.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "base/numbers/scaling.h"
+#include "base/shown.h"
+#include "base/wording.h"
+#include "document/page/plot.h"
+#include "document/words/csv_text.h"
+#include "foretrace/answer/scale.h"
+#include "foretrace/answer/trust.h"
+#include "foretrace/version.h"
+#include "question/words/json_parts.h"
+
+namespace foretrace {
+namespace {
+
+bool has_several_schemes(const ScaleReport& report) {
+  for (const ScalePoint& point : report.points) {
+    if (point.scheme != report.points.front().scheme) return true;
+  }
+  return false;
+}
+
+bool has_rate(const ScaleReport& report) {
+  for (const ScalePoint& point : report.points) {
+    if (point.rate) return true;
+  }
+  return false;
+}
+
+std::string heading(const ScaleReport& report) {
+  std::string text = fmt::format(
+      "{} a step on {}", to_text(report.recorded),
+      report.gpus_per_worker == 1 ? "one GPU" : std::to_string(report.gpus_per_worker) + " GPUs");
+  for (const std::string& change : report.changes) text += ", " + change;
+  if (!report.machine.empty()) text += "; on more of " + report.machine;
+  return text;
+}
+
+/// The whole training with each count that has an answer.
+Table training_table(const ScaleReport& report) {
+  Table table{.heading = {"GPUs", "training", "from", "to", "price", "from", "to", "scheme"},
+              .rows = {},
+              .left = {7}};
+  for (const ScalePoint& point : report.points) {
+    if (!point.training) continue;
+    const TrainingRun& run = *point.training;
+    std::vector<std::string> cells = {std::to_string(point.gpus), duration_text(run.seconds.point),
+                                      duration_text(run.seconds.lower),
+                                      duration_text(run.seconds.upper)};
+    if (run.price)
+      cells.insert(cells.end(),
+                   {price_text(run, run.price->point), price_text(run, run.price->lower),
+                    price_text(run, run.price->upper)});
+    else
+      cells.resize(7, "-");
+    cells.push_back(point.scheme);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Table table_of(const ScaleReport& report) {
+  const bool several = has_several_schemes(report), rates = has_rate(report);
+  Table table{.heading = {"GPUs", "step", "from", "to", "throughput", "efficiency", "communication",
+                          "exposed", "memory"},
+              .rows = {},
+              .left = {}};
+  if (rates) table.heading.emplace_back("samples/s");
+  if (several) table.heading.emplace_back("scheme"), table.left = {table.heading.size() - 1};
+  for (const ScalePoint& point : report.points) {
+    std::vector<std::string> cells = {std::to_string(point.gpus)};
+    if (point.refused.empty()) {
+      cells.insert(cells.end(), {to_text(point.step_time), to_text(point.lower),
+                                 to_text(point.upper), to_fixed(point.throughput, 2) + "x",
+                                 to_share(point.efficiency), to_text(point.transfer),
+                                 to_text(point.exposed), point.peak ? to_text(*point.peak) : "-"});
+      if (rates) cells.push_back(point.rate ? to_fixed(*point.rate, 1) : "-");
+    } else {
+      cells.resize(rates ? 10 : 9, "-");
+    }
+    if (several) cells.push_back(point.scheme);
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// Returns a line for each reason of a refusal, with all the GPU counts that it applies to.
+std::vector<std::string> refusals_of(const ScaleReport& report) {
+  std::map<std::string, std::string> counts;
+  for (const ScalePoint& point : report.points) {
+    if (point.refused.empty()) continue;
+    std::string& text = counts[point.refused];
+    text += (text.empty() ? "" : ", ") + std::to_string(point.gpus);
+  }
+  std::vector<std::string> lines;
+  for (const auto& [why, gpus] : counts)
+    lines.push_back(fmt::format("{} {}: {}", gpus, gpus == "1" ? "GPU" : "GPUs", shown(why)));
+  return lines;
+}
+
+/// Names the scheme and count with the highest throughput.
+std::string best_of(const ScaleReport& report) {
+  const ScalePoint* best = nullptr;
+  for (const ScalePoint& point : report.points) {
+    if (point.refused.empty() && (!best || point.throughput > best->throughput)) best = &point;
+  }
+  if (!best) return {};
+  return fmt::format("most on {} with {}: {}x the throughput, {} a step, between {} and {}",
+                     counted(best->gpus, "GPU"), best->scheme, to_fixed(best->throughput, 2),
+                     to_text(best->step_time), to_text(best->lower), to_text(best->upper));
+}
+
+/// Plots the efficiency of each scheme, with what it is if steps take as long as the ends of their
+/// intervals.
+std::string plot(const ScaleReport& report) {
+  Plot all{.x = {.title = "GPUs",
+                 .label = [](double gpus) { return grouped(std::llround(gpus)); },
+                 .step = 2},
+           .y = {.title = "efficiency",
+                 .label = [](double share) { return to_share(share, 0); },
+                 .is_linear = true,
+                 .from = 0,
+                 .to = 1},
+           .described = "Efficiency over GPUs, with its interval; the table has the same numbers"};
+  PlotLine ideal{.name = "ideal: each GPU as fast as one alone", .is_dashed = true};
+  for (const ScalePoint& point : report.points) {
+    if (all.lines.empty() || all.lines.back().name != point.scheme)
+      all.lines.push_back({.name = point.scheme, .colour = all.lines.size()});
+    if (!point.refused.empty()) continue;
+    const auto gpus = static_cast<double>(point.gpus);
+    const auto if_step_takes = [&](Nanoseconds time) {
+      return point.efficiency * ratio(point.step_time, time);
+    };
+    all.lines.back().points.emplace_back(gpus, point.efficiency);
+    all.lines.back().band.push_back({gpus, if_step_takes(point.upper), if_step_takes(point.lower)});
+    if (point.scheme == report.points.front().scheme) ideal.points.emplace_back(gpus, 1);
+  }
+  ideal.colour = all.lines.size();
+  all.lines.push_back(std::move(ideal));
+  const std::string recorded = "recorded: " + to_text(report.recorded) + " a step";
+  all.dots.push_back({.x = static_cast<double>(report.gpus_per_worker),
+                      .y = 1,
+                      .name = recorded,
+                      .tooltip = recorded});
+  return html_plot(std::move(all));
+}
+
+}  // namespace
+
+void write_csv(const ScaleReport& report, std::ostream& out) {
+  out << "scheme,gpus,step_time_ns,lower_ns,upper_ns,throughput,efficiency,transfer_ns,exposed_ns,"
+         "peak_allocated_bytes,samples_per_second,trust,refused\n";
+  for (const ScalePoint& point : report.points) {
+    out << csv_text(point.scheme) << ',' << point.gpus << ',';
+    if (point.refused.empty())
+      out << point.step_time.count() << ',' << point.lower.count() << ',' << point.upper.count()
+          << ',' << to_text(point.throughput) << ',' << to_text(point.efficiency) << ','
+          << point.transfer.count() << ',' << point.exposed.count() << ','
+          << (point.peak ? std::to_string(point.peak->count) : "") << ','
+          << (point.rate ? to_text(*point.rate) : "") << ',' << to_string(point.trust) << ",\n";
+    else
+      out << ",,,,,,,,,," << csv_text(point.refused) << '\n';
+  }
+}
+
+nlohmann::json to_json(const ScaleReport& report) {
+  nlohmann::json points = nlohmann::json::array();
+  for (const ScalePoint& point : report.points) {
+    nlohmann::json json = {{"scheme", point.scheme}, {"gpus", point.gpus}};
+    if (point.refused.empty()) {
+      json.update({{"step_time_ns", point.step_time.count()},
+                   {"lower_ns", point.lower.count()},
+                   {"upper_ns", point.upper.count()},
+                   {"throughput", point.throughput},
+                   {"efficiency", point.efficiency},
+                   {"transfer_ns", point.transfer.count()},
+                   {"exposed_ns", point.exposed.count()},
+                   {"lateness_ns", point.late.count()},
+                   {"trust", to_string(point.trust)}});
+      json["peak_allocated_bytes"] = bytes_json(point.peak);
+      json["samples_per_second"] = number_json(point.rate);
+      json["training"] = training_json(point.training);
+    } else {
+      json["refused"] = point.refused;
+    }
+    points.push_back(std::move(json));
+  }
+  return {{"schema", "foretrace.scale/1"},
+          {"tool", {{"version", kVersion}}},
+          {"inputs", inputs_json(report.inputs)},
+          {"machine", report.machine},
+          {"changes", report.changes},
+          {"gpus_per_worker", report.gpus_per_worker},
+          {"recorded_step_time_ns", report.recorded.count()},
+          {"points", points},
+          {"limits", report.limits},
+          {"assumptions", report.assumptions},
+          {"trust", to_json(report.trust)}};
+}
+
+Document document_of(const ScaleReport& report) {
+  using enum Document::Heading;
+  Document document("Scaling");
+  document.say(heading(report)).sum_up(best_of(report));
+  document.section("Efficiency over GPUs", not_in_text).draw({[&] {
+    return Picture::Made{plot(report) +
+                         "<p class=\"quiet\">Efficiency is the throughput of each GPU, relative to "
+                         "one alone. The band is the interval of the step time.</p>\n"};
+  }});
+  document.section("Counts", not_in_text).table(table_of(report));
+  if (const Table training = training_table(report); !training.rows.empty())
+    document.titled("the whole training, as many samples as so many steps on one worker:",
+                    training);
+  document.section("Limits", not_in_text);
+  for (const std::string& limit : report.limits) document.say(limit);
+  document.list("refused:", refusals_of(report)).list("assumed:", report.assumptions);
+  document.section("Trust", not_in_text)
+      .say(fmt::format("trust: {}", to_string(report.trust.grade())));
+  return document;
+}
+
+}  // namespace foretrace
