@@ -88,12 +88,12 @@ OutOfMemory CachingAllocator::Impl::refusal_of(const CacheRequest& request) cons
                       .segment = request.segment,
                       .levels = table.levels(),
                       .largest_free = 0};
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   for (const bool small : {true, false}) {
     const auto& free = table.pool(small).free;
     for (auto at = free.begin(); at != free.end();) {
       // Goes to the next stream; the block before that is the largest of this stream.
-      at = free.upper_bound({at->stream, kMost, 0, 0});
+      at = free.upper_bound({at->stream, kMax, 0, 0});
       refusal.largest_free = std::max(refusal.largest_free, std::prev(at)->bytes);
     }
   }

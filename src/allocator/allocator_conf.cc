@@ -13,11 +13,11 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMost = 8e12;  // Limit in MiB, so that the bytes fit 64 bits.
+constexpr double kMax = 8e12;  // Limit in MiB, so that the bytes fit 64 bits.
 
 double number_in(std::string_view text, std::string_view expected) {
   const auto value = parse_number<double>(text);
-  if (!value || !(*value >= 0 && *value < kMost))
+  if (!value || !(*value >= 0 && *value < kMax))
     throw Error(fmt::format("must be {}, got \"{}\"", expected, text));
   return *value;
 }

@@ -20,7 +20,7 @@ namespace {
 
 using Verb = AllocatorStep::Verb;
 
-constexpr std::int64_t kMostStream = 1'000'000;
+constexpr std::int64_t kMaxStream = 1'000'000;
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
@@ -95,8 +95,8 @@ class ProgramParser {
       const auto read = std::from_chars(number.data(), end, stream);
       if (read.ec != std::errc{} || read.ptr != end) stream = -1;
     }
-    if (stream >= 0 && stream <= kMostStream) return stream;
-    throw Error(fmt::format("must be stream=NUMBER, from 0 to {}, got \"{}\"", kMostStream, word));
+    if (stream >= 0 && stream <= kMaxStream) return stream;
+    throw Error(fmt::format("must be stream=NUMBER, from 0 to {}, got \"{}\"", kMaxStream, word));
   }
 
   void read_conf(const Words& words) {
@@ -210,12 +210,12 @@ AllocatorProgram parse_allocator_program(std::string_view text, const AllocatorS
 }
 
 AllocatorProgram read_allocator_program(std::istream& in) {
-  constexpr std::size_t kMost = std::size_t{64} << 20;
+  constexpr std::size_t kMax = std::size_t{64} << 20;
   std::string text;
   char chunk[1 << 16];
   while (in.read(chunk, sizeof chunk), in.gcount() > 0) {
     text.append(chunk, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMost) throw Error("is more than 64 MiB of text");
+    if (text.size() > kMax) throw Error("is more than 64 MiB of text");
   }
   if (in.bad()) throw Error("cannot be read");
   constexpr std::string_view kHelpHint = "; see `foretrace help memory replay`";

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 63;
+constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 63;
 
 bool fits(const AllocatorBlock& block, const CacheBlock& room) {
   return block.bytes > 0 && block.address >= room.address && block.address < room.end() &&
@@ -137,7 +137,7 @@ void CachingAllocator::Impl::unmap(std::uint32_t block) {
 /// left out. An expandable segment is treated as one that cannot grow, because the size of its
 /// address space is unknown; growth happens in new segments.
 void CachingAllocator::Impl::adopt(const AllocatorSegment& segment) {
-  const bool has_room = segment.bytes > 0 && segment.address < kMostAddress &&
+  const bool has_room = segment.bytes > 0 && segment.address < kMaxAddress &&
                         segment.bytes <= kOneExabyte - table.levels().reserved;
   if (!has_room) return;
   addresses.reserve(segment.address, segment.bytes);

@@ -48,7 +48,7 @@ class DeviceReplay {
 
   void add_unknown_memory(Bytes bytes) {
     if (bytes <= Bytes{}) return;
-    bytes = std::min(bytes, kMostUnknown);
+    bytes = std::min(bytes, kMaxUnknown);
     const std::int64_t handle = AllocatorRun::kWasThereBefore;
     allocator_.adopt({.address = kUnknownAddress,
                       .bytes = bytes.count,
@@ -91,7 +91,7 @@ class DeviceReplay {
  private:
   static constexpr std::int64_t kUnknownStream = -2, kAnotherStream = -3;
   static constexpr std::uint64_t kUnknownAddress = std::uint64_t{1} << 62;
-  static constexpr Bytes kMostUnknown{std::int64_t{1} << 59};  ///< More memory than any device has.
+  static constexpr Bytes kMaxUnknown{std::int64_t{1} << 59};  ///< More memory than any device has.
 
   static std::int64_t stream_of(const Allocation& block) {
     return block.stream == kNoLane ? -1 : static_cast<std::int64_t>(index(block.stream));

@@ -84,9 +84,9 @@ bool is_reproduced(const GeneratedRow& row) {
 
 std::optional<double> flops_utilization(const StepRates& rates, Nanoseconds step_time) {
   // Below this share, the result would describe the recording rather than the job.
-  constexpr double kLeastKnown = 0.5;
+  constexpr double kMinKnown = 0.5;
   if (rates.flops <= 0 || rates.peak_flops <= 0 || step_time <= 0ns) return std::nullopt;
-  if (rates.known_share < kLeastKnown) return std::nullopt;
+  if (rates.known_share < kMinKnown) return std::nullopt;
   return rates.flops / (static_cast<double>(step_time.count()) * 1e-9) / rates.peak_flops;
 }
 

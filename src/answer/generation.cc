@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kLeastRanked = 3;  ///< Fewest rows of a group whose order is meaningful.
+constexpr std::size_t kMinRanked = 3;  ///< Fewest rows of a group whose order is meaningful.
 
 struct Pair {
   double predicted = 0, measured = 0;
@@ -61,7 +61,7 @@ void score_groups(const std::map<std::string, std::vector<Pair>>& groups, Genera
   for (const auto& [name, pairs] : groups) {
     const auto weight = static_cast<double>(pairs.size());
     if (const auto one = regret_of(pairs)) regret += weight * *one, compared += weight;
-    if (pairs.size() < kLeastRanked) continue;
+    if (pairs.size() < kMinRanked) continue;
     if (const auto one = rank_correlation(pairs)) correlation += weight * *one, ranked += weight;
   }
   if (ranked > 0) score.rank_correlation = correlation / ranked;

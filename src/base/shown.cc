@@ -110,11 +110,11 @@ constexpr char32_t kNoCharacter = 0xffffffff;
 /// other bytes are 0x80 to 0xbf.
 char32_t decoded(std::string_view bytes) {
   if (bytes.size() == 1) return kNoCharacter;
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  constexpr char32_t kMin[] = {0, 0, 0x80, 0x800, 0x10000};
   char32_t code = static_cast<unsigned char>(bytes[0]) & (0xffU >> (bytes.size() + 1));
   for (const char c : bytes.substr(1)) code = code << 6U | (static_cast<unsigned char>(c) & 0x3fU);
   const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < kLeast[bytes.size()] || is_surrogate || code > 0x10ffff ? kNoCharacter : code;
+  return code < kMin[bytes.size()] || is_surrogate || code > 0x10ffff ? kNoCharacter : code;
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

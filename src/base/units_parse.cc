@@ -110,7 +110,7 @@ std::optional<Quantity> split_quantity(std::string_view text) {
 /// Returns whole.fraction * factor, rounded half away from zero; nullopt if it does not fit 64
 /// bits.
 std::optional<std::int64_t> exact_product(const Quantity& quantity, std::int64_t factor) {
-  constexpr std::size_t kMostDigits =
+  constexpr std::size_t kMaxDigits =
       18;  // Further digits are worth less than half of the smallest unit.
   const std::int64_t most = INT64_MAX / factor;
   std::int64_t whole = 0;
@@ -120,7 +120,7 @@ std::optional<std::int64_t> exact_product(const Quantity& quantity, std::int64_t
   }
   Wide fraction = 0;
   Wide divisor = 1;
-  for (const char digit : quantity.fraction.substr(0, kMostDigits)) {
+  for (const char digit : quantity.fraction.substr(0, kMaxDigits)) {
     fraction = fraction * 10 + (digit - '0');
     divisor *= 10;
   }

@@ -209,16 +209,16 @@ Nanoseconds scaled(Nanoseconds value, double factor) {
       count < 0 ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
   UnsignedWide product = mantissa * size;  // At most 53 + 64 bits.
   const int shift = kMantissaBits - exponent;
-  constexpr auto kMost = static_cast<UnsignedWide>(INT64_MAX);
+  constexpr auto kMax = static_cast<UnsignedWide>(INT64_MAX);
   if (shift >= 127) return Nanoseconds{0};
   if (shift > 0) {
     product = (product + (UnsignedWide{1} << (shift - 1))) >> shift;
-  } else if (shift <= -64 || product > (kMost >> -shift)) {
+  } else if (shift <= -64 || product > (kMax >> -shift)) {
     return saturated;
   } else {
     product <<= -shift;
   }
-  if (product > kMost) return saturated;
+  if (product > kMax) return saturated;
   const auto result = static_cast<std::int64_t>(product);
   return Nanoseconds{negative ? -result : result};
 }
@@ -228,8 +228,8 @@ Bytes scaled(Bytes value, double factor) {
 }
 
 Nanoseconds from_nanoseconds(double nanoseconds) {
-  constexpr auto kMost = static_cast<double>(kLongestTime.count());
-  return Nanoseconds{std::llround(std::clamp(nanoseconds, -kMost, kMost))};
+  constexpr auto kMax = static_cast<double>(kLongestTime.count());
+  return Nanoseconds{std::llround(std::clamp(nanoseconds, -kMax, kMax))};
 }
 
 Nanoseconds from_microseconds(double us) { return from_nanoseconds(us * 1e3); }

@@ -13,7 +13,7 @@ namespace {
 
 using Edge = WaitGraph::Edge;
 
-constexpr std::size_t kMostWaitsFollowed = 20'000'000;  // Takes about a second.
+constexpr std::size_t kMaxWaitsFollowed = 20'000'000;  // Takes about a second.
 
 /// Numbers the strongly connected components; tasks that can reach each other have the same number.
 std::vector<std::uint32_t> component_numbers(const WaitGraph& waits, std::size_t task_count) {
@@ -42,7 +42,7 @@ class CycleSearch {
       std::vector<Edge> found =
           shortest_through(task, best.empty() ? component_.size() + 1 : best.size());
       if (!found.empty()) best = std::move(found);
-      if (!best.empty() && steps_ > kMostWaitsFollowed) break;
+      if (!best.empty() && steps_ > kMaxWaitsFollowed) break;
     }
     return best;
   }

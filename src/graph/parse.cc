@@ -299,12 +299,12 @@ class Parser {
 
   // @memory 4KiB device=0
   void parse_initial_memory(Tokenizer& tokens) {
-    constexpr std::size_t kMostDevices = 65536;
+    constexpr std::size_t kMaxDevices = 65536;
     const Bytes bytes = parse_bytes(tokens.take_word("bytes", ""));
     tokens.take("device=");
     const auto device = to_number<std::size_t>(tokens.take_word("a number", ""));
-    if (device >= kMostDevices)
-      throw Error(fmt::format("there are at most {} devices", kMostDevices));
+    if (device >= kMaxDevices)
+      throw Error(fmt::format("there are at most {} devices", kMaxDevices));
     std::vector<Bytes>& memory = graph_.initial_memory();
     if (memory.size() <= device) memory.resize(device + 1);
     memory[device] = bytes;

@@ -16,7 +16,7 @@ namespace {
 
 /// A task keeps at least this part of its time (one fifth), because a program does something
 /// between two records. Chosen.
-constexpr std::int64_t kLeastKept = 5;
+constexpr std::int64_t kMinKept = 5;
 constexpr std::uint32_t kNoRecord = Task{}.record;
 
 /// Frames of Python are noted by a hook of the interpreter, which is much faster.
@@ -48,7 +48,7 @@ std::vector<std::pair<TaskId, Nanoseconds>> without_recorder(const Graph& graph,
       owed += per_record * blocks[index(id)];
       if (task.kind != TaskKind::host && task.kind != TaskKind::launch) continue;
       if (task.record != kNoRecord && !is_python_frame(graph.name(id))) owed += per_record / 2;
-      const Nanoseconds paid = std::min(owed, task.duration - task.duration / kLeastKept);
+      const Nanoseconds paid = std::min(owed, task.duration - task.duration / kMinKept);
       if (paid <= Nanoseconds(0)) continue;
       owed -= paid;
       shorter.emplace_back(id, task.duration - paid);

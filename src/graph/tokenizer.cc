@@ -109,8 +109,8 @@ Nanoseconds Tokenizer::take_ticks() {
   skip_space();
   const bool negative = skip("-");
   if (rest_.empty() || !is_digit(rest_.front())) fail("a number of ticks");
-  constexpr std::int64_t kMost = std::int64_t{1}
-                                 << 53;  // 104 days, so that thousands of such times can be added.
+  constexpr std::int64_t kMax = std::int64_t{1}
+                                << 53;  // 104 days, so that thousands of such times can be added.
   std::int64_t value = 0;
   std::int64_t unit = kTick;
   bool fraction = false;
@@ -123,10 +123,10 @@ Nanoseconds Tokenizer::take_ticks() {
       continue;
     }
     if (fraction && (unit /= 10) == 0) throw Error("a tick has at most three decimals");
-    if (value > kMost / kTick) throw Error("a time must be less than 104 days");
+    if (value > kMax / kTick) throw Error("a time must be less than 104 days");
     value = value * 10 + (c - '0');
   }
-  if (value > kMost / unit) throw Error("a time must be less than 104 days");
+  if (value > kMax / unit) throw Error("a time must be less than 104 days");
   return Nanoseconds((negative ? -value : value) * unit);
 }
 

@@ -45,11 +45,11 @@ Trace read_trace(const TraceFile& file, const ImportOptions& options) {
 }
 
 [[noreturn]] void refuse_several(const TraceFile& file, const std::vector<TraceFile>& traces) {
-  constexpr std::size_t kMostNamed = 8;
+  constexpr std::size_t kMaxNamed = 8;
   std::string all;
-  for (std::size_t i = 0; i < traces.size() && i < kMostNamed; ++i)
+  for (std::size_t i = 0; i < traces.size() && i < kMaxNamed; ++i)
     all += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", traces[i].path());
-  if (traces.size() > kMostNamed) all += ", ...";
+  if (traces.size() > kMaxNamed) all += ", ...";
   throw TraceError(fmt::format("{}: must contain one trace, but contains {}: {}", file.path(),
                                traces.size(), all));
 }

@@ -36,7 +36,7 @@ constexpr std::int64_t kAheadForEach = 9;
 /// that began before it leave a gap at most. Chosen.
 constexpr std::int64_t kFewGaps = 20;
 /// Share of the numbers that such gaps may leave out. Chosen.
-constexpr double kMostUnused = 0.5;
+constexpr double kMaxUnused = 0.5;
 /// A lead shorter than this number of launches cannot fill the launch queue, see launch_queue.cc.
 constexpr std::size_t kShortLead = 100;
 
@@ -319,7 +319,7 @@ double missing_ops(const Trace& trace) {
 
 void note_missing_ops(const Records& records, Inference& result) {
   const double share = missing_ops(records.trace);
-  if (share <= kMostUnused) return;
+  if (share <= kMaxUnused) return;
   Unexplained& open = result.graph.unexplained();
   const double delays = ratio(open.lag, open.window);
   open.shortcomings.push_back(

@@ -12,7 +12,7 @@ namespace {
 
 /// Number of cycles that are broken one by one; limits the time for a hopeless recording to less
 /// than minutes.
-constexpr int kMostRounds = 100;
+constexpr int kMaxRounds = 100;
 
 bool goes_forward(const Timeline& recorded, const Dependency& wait) {
   const auto at = [&](TaskId task) { return std::pair(recorded.start[index(task)], task); };
@@ -51,7 +51,7 @@ void break_cycles(Inference& result) {
   if (goes_forward(result)) return;
   std::int64_t dropped = 0;
   std::string example;
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     const std::vector<Dependency> cycle = shortest_cycle(result.graph);
     if (cycle.empty()) break;
     const Dependency* wrong = weakest(cycle);
@@ -61,7 +61,7 @@ void break_cycles(Inference& result) {
                             result.graph.name(wrong->after));
     }
     // In a hopeless tangle, everything that could be wrong is dropped at once.
-    const bool all = round + 1 == kMostRounds;
+    const bool all = round + 1 == kMaxRounds;
     dropped +=
         static_cast<std::int64_t>(result.graph.remove_dependencies([&](const Dependency& wait) {
           return all ? !goes_forward(result.recorded, wait) : same(wait, *wrong);

@@ -13,9 +13,9 @@ namespace foretrace {
 namespace {
 
 void name_devices(const Trace& trace, Graph& graph) {
-  constexpr std::int32_t kMost = 1024;  // No undamaged trace has more devices; chosen.
+  constexpr std::int32_t kMax = 1024;  // No undamaged trace has more devices; chosen.
   for (const Device& device : trace.properties) {
-    if (device.ordinal < 0 || device.ordinal >= kMost) continue;
+    if (device.ordinal < 0 || device.ordinal >= kMax) continue;
     std::vector<std::string>& names = graph.device_names();
     const auto at = static_cast<std::size_t>(device.ordinal);
     if (names.size() <= at) names.resize(at + 1);

@@ -213,6 +213,6 @@ struct EventWait {
 inline constexpr TaskId kOrigin{0};
 
 /// A pattern must occur at least this often to mark steps. Chosen.
-inline constexpr std::size_t kLeastRepeats = 3;
+inline constexpr std::size_t kMinRepeats = 3;
 
 }  // namespace foretrace::infer_detail

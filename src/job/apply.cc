@@ -14,8 +14,8 @@ namespace {
 
 /// Throws Error if all tasks one after the other would take more time than the clock can count.
 void check_length(const Graph& graph) {
-  constexpr double kMost = 9.2e18;
-  if (total_length(graph) < kMost) return;
+  constexpr double kMax = 9.2e18;
+  if (total_length(graph) < kMax) return;
   throw Error("makes tasks take more than 292 years in all; use a smaller factor or time");
 }
 

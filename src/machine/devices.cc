@@ -204,8 +204,8 @@ Bytes swappable(Nanoseconds interval, Bandwidth out, Bandwidth in) {
   // bytes, more than any memory has, are rounded.
   const double away = out.bytes_per_second, back = in.bytes_per_second;
   const double bytes = static_cast<double>(interval.count()) / 1e9 / (1 / away + 1 / back);
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  if (!(bytes < static_cast<double>(kMost))) return Bytes{kMost};
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  if (!(bytes < static_cast<double>(kMax))) return Bytes{kMax};
   return Bytes{static_cast<std::int64_t>(std::floor(bytes))};
 }
 

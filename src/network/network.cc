@@ -48,14 +48,14 @@ std::vector<bool> reached_from(const Cluster& cluster, std::uint32_t start, bool
 }
 
 std::string node_list(const Cluster& cluster, const std::vector<bool>& chosen) {
-  constexpr std::size_t kMostNamed = 4;
+  constexpr std::size_t kMaxNamed = 4;
   std::vector<std::string> names;
   std::size_t all = 0;
   for (std::size_t node = 0; node < chosen.size(); ++node) {
     if (!chosen[node]) continue;
-    if (++all <= kMostNamed) names.push_back(cluster.nodes[node].name);
+    if (++all <= kMaxNamed) names.push_back(cluster.nodes[node].name);
   }
-  return joined(names) + (all > kMostNamed ? fmt::format(" and {} more", all - kMostNamed) : "");
+  return joined(names) + (all > kMaxNamed ? fmt::format(" and {} more", all - kMaxNamed) : "");
 }
 
 /// Explains why there is no route between two ranks: lists the nodes that the first reaches and the
@@ -168,7 +168,7 @@ HostSegments device_segments(const Cluster& cluster) {
   return segments;
 }
 
-constexpr std::size_t kMostCached = std::size_t{256} << 20;  ///< Bytes of cached distances.
+constexpr std::size_t kMaxCached = std::size_t{256} << 20;  ///< Bytes of cached distances.
 
 }  // namespace
 
@@ -189,7 +189,7 @@ struct Network::Impl {
     if (!to_target.empty() && (to_target[from].paths > 0 || !partial[target])) return to_target;
     const bool first = to_target.empty() && core_has_all;
     if (to_target.empty()) bytes += core.nodes().size() * sizeof(ShortestPaths);
-    if (bytes > kMostCached) {
+    if (bytes > kMaxCached) {
       for (std::vector<ShortestPaths>& other : cached) std::vector<ShortestPaths>().swap(other);
       bytes = core.nodes().size() * sizeof(ShortestPaths);
     }

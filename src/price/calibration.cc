@@ -22,7 +22,7 @@ constexpr double kGreatestShare = 1;
 constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
 /// The least spread far from all measured shapes, so that four fifths of the rows of published
 /// sources that few steps of each were fitted to are inside.
-constexpr double kLeastSignal = .14;
+constexpr double kMinSignal = .14;
 constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
 /// A shape counts as covered if its remaining variance falls below this part of the whole.
 constexpr double kCovered = .5;
@@ -136,7 +136,7 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   for (const double known : solved_forward(triangle_, covariances)) variance -= known * known;
   answer.is_covered = variance < kCovered * signal_ * signal_;
   // Few rows make residuals look too small, because the constants were fitted to the same rows.
-  const double unknown = std::max(0., variance) * std::max(1., std::pow(kLeastSignal / signal_, 2));
+  const double unknown = std::max(0., variance) * std::max(1., std::pow(kMinSignal / signal_, 2));
   // How much hosts differ is hardly known where none was measured.
   const double late = answer.price.late / answer.price.step;
   const double deviation = std::sqrt(unknown + noise_ * noise_ + late * late);

@@ -21,7 +21,7 @@ struct Tile {
 constexpr Tile kTiles[] = {{256, 128, 1}, {128, 256, 1}, {128, 128, .95},
                            {128, 64, .8}, {64, 128, .8}, {64, 64, .6}};
 constexpr double kSplits[] = {1, 2, 4, 8};
-constexpr double kLeastSplit = 512;  ///< Least inner size of a split, in elements.
+constexpr double kMinSplit = 512;  ///< Least inner size of a split, in elements.
 /// Elements of 2 bytes: the sizes that tensor core loads must be a multiple of, and that fill a
 /// whole cache line.
 constexpr double kLoad = 8, kLine = 64;
@@ -89,7 +89,7 @@ double Rates::product(double rows, double columns, double inner, double count, b
   for (const Tile& tile : kTiles) {
     const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns) * count;
     for (const double split : kSplits) {
-      if (split > 1 && inner / split < kLeastSplit) break;
+      if (split > 1 && inner / split < kMinSplit) break;
       const double waves = std::ceil(tiles * split / platform_.multiprocessors);
       double us = waves * 2 * tile.rows * tile.columns * (inner / split + constants_.inner_half) /
                   (peak * tile.speed);

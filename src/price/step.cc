@@ -328,9 +328,9 @@ StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
 }
 
 Layout StepPricer::fitting(const Workload& workload, Layout layout, const Platform& platform) {
-  constexpr std::tuple<const char*, double> kLeastFirst[] = {
+  constexpr std::tuple<const char*, double> kMinFirst[] = {
       {"none", 1}, {"pointwise", 1}, {"full", .25}, {"full", .5}, {"full", .75}, {"full", 1}};
-  for (const auto& [recompute, share] : kLeastFirst) {
+  for (const auto& [recompute, share] : kMinFirst) {
     layout.recompute = recompute, layout.recompute_share = share;
     if (!runs_out(memory(workload, layout), platform)) break;
   }

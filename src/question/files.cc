@@ -30,11 +30,11 @@ constexpr std::array<std::string_view, 3> kNoPaths = {"NAME", "TRANSFORM", "WORD
 constexpr std::string_view kTrace = "TRACE", kProgram = "PROGRAM";
 /// Other names of values that are traces.
 constexpr std::array<std::string_view, 2> kTraces = {"A", "B"};
-constexpr std::size_t kMostDelimiters = 16;
+constexpr std::size_t kMaxDelimiters = 16;
 constexpr int kDeepestQuotes = 4;  ///< A step, quoted in a scenario, in a setting.
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::uintmax_t kLongestJson = 16'000'000;  ///< Bytes; the limit of scenario files.
-constexpr std::size_t kMostJson = 256;
+constexpr std::size_t kMaxJson = 256;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_one_of(std::string_view name, const auto& names) {
@@ -108,7 +108,7 @@ std::vector<std::string> possible_paths(const std::string& text, int depth = 0) 
   std::vector<std::size_t> begins = {0}, ends;
   for (std::size_t at = text.find_first_of(":=,"); at != text.npos;
        at = text.find_first_of(":=,", at + 1)) {
-    if (ends.size() == kMostDelimiters) break;
+    if (ends.size() == kMaxDelimiters) break;
     ends.push_back(at);
     begins.push_back(at + 1);
   }
@@ -258,7 +258,7 @@ class QuestionFiles::Inputs {
   /// of the JSON file, or to a folder that is read.
   void add_files_named_in_json() {
     std::set<std::string> read_files;
-    for (std::size_t i = 0; i < json_.size() && i < kMostJson; ++i) {
+    for (std::size_t i = 0; i < json_.size() && i < kMaxJson; ++i) {
       const NamedFile json = json_[i];
       if (!read_files.insert(file_identity(json.path)).second) continue;
       std::vector<fs::path> base_folders = {"", fs::path(json.path).parent_path()};

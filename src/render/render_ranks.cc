@@ -108,8 +108,8 @@ class RankMerger {
       if (view_.devices.contains(properties.ordinal))
         all_.properties.push_back(std::move(properties));
     }
-    constexpr std::size_t kMost = 0xffff;
-    if (all_.threads.size() > kMost || all_.streams.size() > kMost)
+    constexpr std::size_t kMax = 0xffff;
+    if (all_.threads.size() > kMax || all_.streams.size() > kMax)
       throw Error("too many ranks for one file; write a folder instead, such as out/");
   }
 

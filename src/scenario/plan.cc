@@ -14,9 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostPoints = 10'000'000;
-constexpr std::uint64_t kMostCombinations = 10'000;
-constexpr std::uint64_t kMostListed = 100'000;
+constexpr std::uint64_t kMaxPoints = 10'000'000;
+constexpr std::uint64_t kMaxCombinations = 10'000;
+constexpr std::uint64_t kMaxListed = 100'000;
 constexpr std::uint32_t kPrimes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,
                                      37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79};
 
@@ -212,8 +212,8 @@ void SweepPlan::combine(const Json& matrix) {
     settings_.push_back(axis);
     const std::vector<Alternative> alternatives =
         within(axis, [&, &name = axis, &all = listed] { return read_alternatives(name, all); });
-    if (combinations_.size() * alternatives.size() > kMostCombinations)
-      throw Error(fmt::format("must have at most {} combinations", kMostCombinations));
+    if (combinations_.size() * alternatives.size() > kMaxCombinations)
+      throw Error(fmt::format("must have at most {} combinations", kMaxCombinations));
     std::vector<SweepCombination> wider;
     for (const SweepCombination& one : combinations_) {
       for (const Alternative& alternative : alternatives) {
@@ -239,9 +239,9 @@ void SweepPlan::add_axes(const std::string& folder) {
           // Each combination reads the values again, because units and limits are those of its own
           // transforms.
           listed += combination.axes.back().count();
-          if (listed > kMostListed)
+          if (listed > kMaxListed)
             throw Error(fmt::format("must be at most {} values over all combinations of the matrix",
-                                    kMostListed));
+                                    kMaxListed));
         });
       }
       combination.count = points_of(combination);
@@ -253,8 +253,7 @@ void SweepPlan::add_axes(const std::string& folder) {
     }
     combination.first = size_;
     size_ += combination.count;
-    if (size_ > kMostPoints)
-      throw Error(fmt::format("must have at most {} questions", kMostPoints));
+    if (size_ > kMaxPoints) throw Error(fmt::format("must have at most {} questions", kMaxPoints));
   }
 }
 
@@ -262,7 +261,7 @@ std::uint64_t SweepPlan::points_of(const SweepCombination& combination) const {
   std::uint64_t count = method_ == SweepMethod::grid || swept_.empty() ? 1 : samples_;
   if (method_ == SweepMethod::grid) {
     for (const SweepAxis& axis : combination.axes)
-      count = std::min(count * axis.count(), kMostPoints + 1);
+      count = std::min(count * axis.count(), kMaxPoints + 1);
   } else if (method_ == SweepMethod::zip) {
     count = combination.axes.front().count();
     for (const SweepAxis& axis : combination.axes) {

@@ -27,8 +27,8 @@ constexpr std::string_view kKeys[] = {"$comment",         "$schema", "assert",  
                                       "machine",          "matrix",  "memory",          "reports",
                                       "samples_per_step", "sweep",   "tokens_per_step", "trace",
                                       "transforms",       "version"};
-constexpr std::size_t kMostBases = 16;
-constexpr double kMostSamples = 1e15;
+constexpr std::size_t kMaxBases = 16;
+constexpr double kMaxSamples = 1e15;
 
 std::string joined_keys() {
   std::string text;
@@ -65,7 +65,7 @@ double read_count(const Json& json, const char* key) {
   const auto found = json.find(key);
   if (found == json.end()) return 0;
   const bool fits =
-      found->is_number() && found->get<double>() > 0 && found->get<double>() <= kMostSamples;
+      found->is_number() && found->get<double>() > 0 && found->get<double>() <= kMaxSamples;
   if (!fits)
     throw Error(fmt::format("{}: must be a number above 0, got {}", key, json_line(*found)));
   return found->get<double>();
@@ -176,8 +176,8 @@ ScenarioFile read_extended(const std::string& path, std::vector<std::string> rea
     rebase_scenario(file.json, file.sweep_folder);
     const std::string base_path = read_text(file.json, "extends");
     if (base_path.empty()) return file;
-    if (readers.size() > kMostBases)
-      throw Error(fmt::format("extends: must have at most {} files", kMostBases));
+    if (readers.size() > kMaxBases)
+      throw Error(fmt::format("extends: must have at most {} files", kMaxBases));
     file.json.erase("extends");
     const ScenarioFile base = within("extends", [&] {
       if (std::find(readers.begin(), readers.end(), base_path) != readers.end())

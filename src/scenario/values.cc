@@ -13,10 +13,10 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostValues = 10'000;
+constexpr std::int64_t kMaxValues = 10'000;
 constexpr std::int64_t kUsualSteps = 10;
 /// Largest range of whole numbers that is tried one by one by default.
-constexpr std::int64_t kMostSingly = 64;
+constexpr std::int64_t kMaxSingly = 64;
 
 struct NumberInUnit {
   double number = 0;
@@ -59,8 +59,8 @@ NumberInUnit read_range_end(std::string_view text) {
 std::optional<std::int64_t> parts_of(const RangeText& range) {
   if (range.step != RangeStep::parts) return std::nullopt;
   const auto parts = parse_number<std::int64_t>(range.amount);
-  if (!parts || *parts < 1 || *parts > kMostValues)
-    throw Error(fmt::format("must have from 1 to {} steps, got {}", kMostValues, range.amount));
+  if (!parts || *parts < 1 || *parts > kMaxValues)
+    throw Error(fmt::format("must have from 1 to {} steps, got {}", kMaxValues, range.amount));
   return parts;
 }
 
@@ -79,7 +79,7 @@ std::vector<double> stepped(const RangeText& range, const NumberInUnit& low,
     const double number =
         adds ? low.number + steps * amount.number : low.number * std::pow(amount.number, steps);
     if (number > high.number * (1 + kSlack)) return numbers;
-    if (i > kMostValues) throw Error(fmt::format("must be at most {} values", kMostValues));
+    if (i > kMaxValues) throw Error(fmt::format("must be at most {} values", kMaxValues));
     numbers.push_back(number);
   }
 }
@@ -93,7 +93,7 @@ std::vector<double> parted(const RangeText& range, const NumberInUnit& low,
   // A range from 1 to 8 means 1, 2, 3 ... even if the setting accepts 1.5; a range from 0 to 1
   // means steps of a tenth.
   const bool by_ones = is_whole || (low.whole && high.whole && span > 1);
-  if (by_ones && !given && span <= static_cast<double>(kMostSingly))
+  if (by_ones && !given && span <= static_cast<double>(kMaxSingly))
     parts = static_cast<std::int64_t>(span);
   std::vector<double> numbers;
   for (std::int64_t i = 0; i <= parts; ++i)
@@ -147,8 +147,8 @@ Values read_values(std::string_view text, bool whole_setting) {
   if (const auto range = split_range(text)) return read_range(*range, whole_setting);
   Values values;
   values.listed = split(text);
-  if (values.listed.size() > static_cast<std::size_t>(kMostValues))
-    throw Error(fmt::format("must be at most {} values", kMostValues));
+  if (values.listed.size() > static_cast<std::size_t>(kMaxValues))
+    throw Error(fmt::format("must be at most {} values", kMaxValues));
   for (const std::string& value : values.listed) {
     if (value.empty()) throw Error("must be values such as 1,2,4 or a range such as 0..16");
   }

@@ -19,7 +19,7 @@ constexpr std::string_view kSkippedKinds[] = {"SEND_F", "RECV_F",  "SEND_B",
                                               "RECV_B", "UNSHARD", "RESHARD"};
 /// 2^20: more than any real pipeline needs, and tables of stages by micro-batches still fit in
 /// memory.
-constexpr std::int32_t kMostNumber = 1 << 20;
+constexpr std::int32_t kMaxNumber = 1 << 20;
 
 std::string_view letter_of(ActionKind kind) {
   constexpr std::string_view kLetters[] = {"F", "B", "I", "W", "REDUCE_GRAD", "UPDATE"};
@@ -37,7 +37,7 @@ std::string_view trimmed(std::string_view text) {
 std::int32_t take_number(std::string_view& text) {
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number > kMostNumber || number < 0) return -1;
+  if (error != std::errc{} || number > kMaxNumber || number < 0) return -1;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
 }
@@ -176,7 +176,7 @@ Schedule schedule_from_csv(std::string_view text) {
   split_old_backward(schedule);
   schedule.ranks = static_cast<std::int32_t>(schedule.orders.size());
   if (schedule.stages == 0) throw Error("must have a line of actions for each rank, got none");
-  if (std::int64_t{schedule.stages} * schedule.micro_batches > kMostNumber)
+  if (std::int64_t{schedule.stages} * schedule.micro_batches > kMaxNumber)
     throw Error("must have at most a million passes in all");
   schedule.chunks = std::max(1, (schedule.stages + schedule.ranks - 1) / schedule.ranks);
   if (const auto fault = find_fault(schedule)) throw Error(fault->text);

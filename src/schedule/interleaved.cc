@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostChunks = 1000;
+constexpr std::int64_t kMaxChunks = 1000;
 
 class Interleaved1F1B final : public ScheduleRule {
  public:
@@ -48,7 +48,7 @@ class Interleaved1F1B final : public ScheduleRule {
 
  protected:
   void describe_more(Fields& fields) override {
-    fields.integer("chunks", chunks_, "Stages of the model on each rank", 1, kMostChunks);
+    fields.integer("chunks", chunks_, "Stages of the model on each rank", 1, kMaxChunks);
     fields.integer("group", group_,
                    "Micro-batches that pass through a chunk before the next one; 0: as many as "
                    "there are stages",

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostBatches = 10'000;
+constexpr std::int64_t kMaxBatches = 10'000;
 
 class PipedreamTwoBw final : public ScheduleRule {
  public:
@@ -49,7 +49,7 @@ class PipedreamTwoBw final : public ScheduleRule {
  protected:
   void describe_more(Fields& fields) override {
     fields.integer("batches", batches_, "Batches that follow each other without a flush", 1,
-                   kMostBatches);
+                   kMaxBatches);
   }
 
  private:

@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
 };
 
 /// 10,000 ranks, 1 M micro-batches: more than any real pipeline, and sums still fit.
-constexpr std::int64_t kMostStages = 10'000, kMostMicroBatches = 1'000'000;
+constexpr std::int64_t kMaxStages = 10'000, kMaxMicroBatches = 1'000'000;
 
 /// Converts a name such as "ZB-H1" to zb_h1.
 std::string canonical_name(std::string_view name) {
@@ -36,8 +36,8 @@ std::string canonical_name(std::string_view name) {
 }  // namespace
 
 void ScheduleRule::describe(Fields& fields) {
-  fields.integer("stages", stages, "Ranks of the pipeline", 1, kMostStages);
-  fields.integer("micro_batches", micro_batches, "Micro-batches of a batch", 1, kMostMicroBatches);
+  fields.integer("stages", stages, "Ranks of the pipeline", 1, kMaxStages);
+  fields.integer("micro_batches", micro_batches, "Micro-batches of a batch", 1, kMaxMicroBatches);
   describe_more(fields);
 }
 

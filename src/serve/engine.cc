@@ -32,28 +32,28 @@ const std::vector<SchedulerEntry>& schedulers() {
 }
 
 void EngineSettings::describe(Fields& fields) {
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMax = 1 << 24;
   std::vector<std::string_view> names;
   for (const SchedulerEntry& entry : schedulers()) names.push_back(entry.name);
   fields.choice("scheduler", scheduler, names, "Whose rules the engine has");
   fields.integer("max_num_batched_tokens", max_tokens, "Tokens of a step; 0: the engine's default",
-                 0, kMost);
+                 0, kMax);
   fields.integer("max_num_seqs", max_sequences, "Requests that run at a time; 0: its default", 0,
-                 kMost);
-  fields.integer("max_model_len", max_length, "Tokens of a request; 0: the model's", 0, kMost);
+                 kMax);
+  fields.integer("max_model_len", max_length, "Tokens of a request; 0: the model's", 0, kMax);
   fields.integer("long_prefill_token_threshold", prefill_threshold,
-                 "Tokens of one prompt in a step; 0: no limit", 0, kMost);
+                 "Tokens of one prompt in a step; 0: no limit", 0, kMax);
   fields.choice("chunked_prefill", chunked, {"default", "on", "off"}, "Prompts may be cut");
   fields.integer("block_size", block, "Tokens of a block; 0: its default", 0, 1 << 16);
   fields.integer("num_blocks", blocks, "Blocks; 0: what memory holds", 0);
   fields.integer("max_capture_size", max_graph, "Largest captured size; 0: its default, -1: none",
-                 -1, kMost);
+                 -1, kMax);
   fields.number("prefix_hits", hit_share, "Share of a prompt that the prefix cache holds", 0, 1);
   fields.flag("overlapped", overlapped, "The host prepares a step while the device computes");
   fields.choice("reserve", reserve, {"all", "next"},
                 "TensorRT-LLM: blocks that a request reserves, to its end or for its next step");
   fields.integer("stream_interval", stream, "Tokens of the first chunk that a client gets", 1,
-                 kMost);
+                 kMax);
   fields.number("conservativeness", conservativeness,
                 "SGLang: factor of the outputs that admission expects", 0.01, 10);
 }

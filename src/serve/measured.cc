@@ -7,7 +7,7 @@
 namespace foretrace::serve {
 namespace {
 
-constexpr std::int64_t kMost = 1 << 24;
+constexpr std::int64_t kMax = 1 << 24;
 
 /// "h100_sxm" is the GPU of a dgx-h100, "gb200" of racks.
 std::string machine_of(const std::string& system) {
@@ -46,8 +46,8 @@ void add_row(const CsvRow& row, MeasuredDeployments& into) {
     return void(++into.unknown);
   made.placement = {.tensor = ranks_in(row, "tp"), .data = ranks_in(row, "dp")};
   if (find_model(made.model).experts > 0) made.placement.expert = ranks_in(row, "moe_ep");
-  made.input = row.whole("isl", kMost), made.output = row.whole("osl", kMost);
-  made.concurrency = row.whole("concurrency", kMost);
+  made.input = row.whole("isl", kMax), made.output = row.whole("osl", kMax);
+  made.concurrency = row.whole("concurrency", kMax);
   made.first_ms = row.number("ttft_ms", 1e-6, 1e9);
   made.gap_ms = row.number("tpot_ms", 1e-6, 1e9);
   into.rows.push_back(std::move(made));

@@ -7,12 +7,12 @@
 
 namespace foretrace::serve {
 
-constexpr double kStartRatio = .7, kLeastRatio = .14 * kStartRatio, kRatioSteps = 600;
+constexpr double kStartRatio = .7, kMinRatio = .14 * kStartRatio, kRatioSteps = 600;
 constexpr std::int64_t kRetractSteps = 20;
 
 /// The share after `steps` decoding steps from `ratio` on.
 inline double decayed_ratio(double ratio, std::int64_t steps, double scale = 1) {
-  const double least = std::min(1., kStartRatio * scale) / kStartRatio * kLeastRatio;
+  const double least = std::min(1., kStartRatio * scale) / kStartRatio * kMinRatio;
   const double start = std::min(1., kStartRatio * scale);
   return std::max(least, ratio - (start - least) / kRatioSteps * static_cast<double>(steps));
 }

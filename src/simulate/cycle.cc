@@ -8,13 +8,13 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostShown = 12;
-constexpr std::size_t kMostOfName = 60;  ///< Kernel names can have hundreds of letters.
+constexpr std::size_t kMaxShown = 12;
+constexpr std::size_t kMaxOfName = 60;  ///< Kernel names can have hundreds of letters.
 
 std::string described(const Graph& graph, TaskId task) {
   const std::string_view name = graph.name(task);
-  const bool is_long = name.size() > kMostOfName;
-  return fmt::format("\"{}{}\" on {}", name.substr(0, is_long ? kMostOfName - 3 : name.npos),
+  const bool is_long = name.size() > kMaxOfName;
+  return fmt::format("\"{}{}\" on {}", name.substr(0, is_long ? kMaxOfName - 3 : name.npos),
                      is_long ? "..." : "", graph.lane(graph.lane_of(task)).name);
 }
 
@@ -36,9 +36,9 @@ void throw_stuck(const Graph& graph) {
   }
   std::string text = fmt::format("tasks wait for each other in a cycle of {}: {}", cycle.size(),
                                  described(graph, cycle.front().before));
-  for (std::size_t i = 0; i < std::min(cycle.size(), kMostShown); ++i)
+  for (std::size_t i = 0; i < std::min(cycle.size(), kMaxShown); ++i)
     text += described(graph, cycle[i]);
-  if (cycle.size() > kMostShown) text += " -> ...";
+  if (cycle.size() > kMaxShown) text += " -> ...";
   throw Error(text);
 }
 

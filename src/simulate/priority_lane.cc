@@ -78,8 +78,8 @@ class PriorityLane final : public EventLane {
     most_urgent_->pop_front();
     if (!most_urgent_->empty()) return taken;
     // An empty queue is kept for later arrivals, unless there are too many of them.
-    constexpr std::size_t kMostEmpty = 8;
-    if (ready_.size() > kMostEmpty) ready_.erase(greatest_);
+    constexpr std::size_t kMaxEmpty = 8;
+    if (ready_.size() > kMaxEmpty) ready_.erase(greatest_);
     most_urgent_ = nullptr;
     for (auto& [priority, queue] : ready_) {
       if (queue.empty()) continue;

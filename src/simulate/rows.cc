@@ -34,12 +34,12 @@ class RowMaker {
   /// 8192 rows of eight finishes take half a megabyte.
   static constexpr std::uint32_t kNear = 1 << 13;
   /// Number of tasks; their waits take about 50 MB.
-  static constexpr std::uint32_t kMostCollected = 1 << 20;
+  static constexpr std::uint32_t kMaxCollected = 1 << 20;
 
   /// Copies the waits, because reading them from the graph again costs several times as much. For a
   /// huge graph the copy would take too much memory.
   void collect() {
-    if (count_ > kMostCollected) return;
+    if (count_ > kMaxCollected) return;
     // A task has at most one wait for its predecessor in line; each dependency is one more.
     collected_.reserve(std::size_t{count_} + graph_.dependency_count());
     foretrace::each_wait(graph_, [&](const Wait& wait) {
@@ -50,7 +50,7 @@ class RowMaker {
 
   template <class Visit>
   void each_wait(const Visit& visit) const {
-    if (count_ > kMostCollected) return foretrace::each_wait(graph_, visit);
+    if (count_ > kMaxCollected) return foretrace::each_wait(graph_, visit);
     for (const Wait& wait : collected_) visit(wait);
   }
 

@@ -23,7 +23,7 @@ namespace {
 
 /// In sizes; shorter windows recur by chance.
 constexpr std::size_t kWindow = 8;
-constexpr std::size_t kMostCandidates = 32;
+constexpr std::size_t kMaxCandidates = 32;
 
 /// Blocks allocated on one device, in order.
 struct Sizes {
@@ -66,7 +66,7 @@ std::vector<std::size_t> candidates(const std::vector<std::int64_t>& made) {
   std::vector<std::pair<std::size_t, std::size_t>> ranked;
   for (const auto& [distance, count] : votes) ranked.emplace_back(count * distance, distance);
   std::sort(ranked.rbegin(), ranked.rend());
-  if (ranked.size() > kMostCandidates) ranked.resize(kMostCandidates);
+  if (ranked.size() > kMaxCandidates) ranked.resize(kMaxCandidates);
   std::vector<std::size_t> distances;
   for (const auto& [weight, distance] : ranked) distances.push_back(distance);
   std::sort(distances.begin(), distances.end());

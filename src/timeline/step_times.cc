@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 /// An outlier is left out only if at least this many other steps remain.
-constexpr std::size_t kLeastOthers = 3;
+constexpr std::size_t kMinOthers = 3;
 
 /// The best candidate of one category for the start of a step.
 struct Candidate {
@@ -210,7 +210,7 @@ std::vector<std::size_t> kinds_of_steps(const Graph& graph, std::span<const Step
 /// equal. A period must have been recorded twice, and the first step may do more than others.
 std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   constexpr std::size_t kLongest = 64;
-  constexpr double kMostDiffering = 0.25;  // As a share of the steps that differ from the next one.
+  constexpr double kMaxDiffering = 0.25;  // As a share of the steps that differ from the next one.
   const auto differing = [&](std::size_t distance) {
     const std::size_t first = kinds.size() > 2 * distance ? 1 : 0;
     std::size_t count = 0;
@@ -221,12 +221,12 @@ std::int32_t period_of(const std::vector<std::size_t>& kinds) {
   if (kinds.size() < 4) return 1;
   const double next = differing(1);
   for (std::size_t period = 2; next > 0 && period <= std::min(kLongest, kinds.size() / 2); ++period)
-    if (differing(period) <= kMostDiffering * next) return static_cast<std::int32_t>(period);
+    if (differing(period) <= kMaxDiffering * next) return static_cast<std::int32_t>(period);
   return 1;
 }
 
 bool first_is_outlier(const std::vector<Nanoseconds>& times) {
-  if (times.size() <= kLeastOthers) return false;
+  if (times.size() <= kMinOthers) return false;
   const std::vector<Nanoseconds> others(times.begin() + 1, times.end());
   const auto [least, most] = std::minmax_element(others.begin(), others.end());
   const Nanoseconds off = times.front() - median(others);
@@ -318,7 +318,7 @@ Nanoseconds work_in(const Graph& graph, LaneId lane, const MarkedSteps& steps) {
 
 std::size_t first_counted(const StepRule& rule, std::size_t distances) {
   const std::size_t period = period_within(rule, distances);
-  const bool skips = rule.skips_first && distances / period > kLeastOthers;
+  const bool skips = rule.skips_first && distances / period > kMinOthers;
   return distances % period + (skips ? period : 0);
 }
 

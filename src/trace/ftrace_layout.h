@@ -4,7 +4,7 @@
 //
 //     header   magic, version
 //     sections one for each column that is not constant, raw or as a zstd frame
-//     padding  zeros, see kMostRowsPerByte
+//     padding  zeros, see kMaxRowsPerByte
 //     index    the tables that have rows, their columns and the places of the sections
 //     trailer  place and checksum of the index
 
@@ -30,8 +30,8 @@ constexpr std::size_t kTrailerSize = 32;
 
 /// The reader rejects a file with more rows or unpacked bytes per byte of the file before it
 /// allocates anything; the writer pads a file that compresses better than that.
-constexpr std::uint64_t kMostRowsPerByte = 16;
-constexpr std::uint64_t kMostUnpackedPerByte = 1024;
+constexpr std::uint64_t kMaxRowsPerByte = 16;
+constexpr std::uint64_t kMaxUnpackedPerByte = 1024;
 
 enum class Encoding : std::uint8_t {
   constant,  ///< All rows have one value, which the index holds. There is no section.

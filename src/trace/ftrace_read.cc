@@ -48,7 +48,7 @@ class IndexReader {
     table.name = text();
     table.rows = number();
     rows_ += table.rows;
-    if (table.rows > file_size_ * kMostRowsPerByte || rows_ > file_size_ * kMostRowsPerByte) {
+    if (table.rows > file_size_ * kMaxRowsPerByte || rows_ > file_size_ * kMaxRowsPerByte) {
       throw TraceError("more rows than fit into a file of this size");
     }
     table.columns.resize(count());
@@ -72,7 +72,7 @@ class IndexReader {
     const bool inside =
         column.offset <= file_size_ && column.stored_size <= file_size_ - column.offset;
     if (!inside) throw TraceError("a section outside the file");
-    const std::uint64_t most = file_size_ * kMostUnpackedPerByte;
+    const std::uint64_t most = file_size_ * kMaxUnpackedPerByte;
     unpacked_ += column.raw_size;
     if (column.raw_size > most || unpacked_ > most)
       throw TraceError("more data than fits into a file of this size");

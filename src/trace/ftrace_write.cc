@@ -129,7 +129,7 @@ class Writer {
   /// Pads the file until its rows and unpacked bytes are within the reader's limits.
   void pad() {
     const std::uint64_t least =
-        std::max(unpacked_ / kMostUnpackedPerByte, rows_ / kMostRowsPerByte) + 1;
+        std::max(unpacked_ / kMaxUnpackedPerByte, rows_ / kMaxRowsPerByte) + 1;
     if (file_.size() < least) file_.resize(static_cast<std::size_t>(least), '\0');
   }
 

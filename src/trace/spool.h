@@ -23,7 +23,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::uint32_t kChunkMagic = 0x4b4e4843;  ///< "CHNK"
 /// No chunk is larger, so that the reader recognizes a damaged size.
-constexpr std::uint32_t kMostChunkBytes = 1U << 26;
+constexpr std::uint32_t kMaxChunkBytes = 1U << 26;
 
 enum class Clock : std::uint32_t { monotonic, realtime };
 enum class State : std::uint32_t { recording, finished };

@@ -23,10 +23,10 @@ struct StepName {
 constexpr std::optional<StepName> step_name(std::string_view name) {
   constexpr std::string_view kWords[] = {"profilerstep", "training_step", "train_step", "step",
                                          "iteration",    "iter",          "batch"};
-  constexpr std::size_t kMostDigits = 18;
+  constexpr std::size_t kMaxDigits = 18;
   const std::size_t last_other = name.find_last_not_of("0123456789");
   if (last_other == std::string_view::npos || last_other + 1 == name.size()) return {};
-  if (name.size() - last_other - 1 > kMostDigits) return {};
+  if (name.size() - last_other - 1 > kMaxDigits) return {};
   StepName step;
   for (const char c : name.substr(last_other + 1))
     step.number = step.number * 10 + static_cast<std::uint64_t>(c - '0');

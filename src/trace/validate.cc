@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 /// The longest duration that is accepted: 146 years.
-constexpr std::int64_t kMostTime = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxTime = std::int64_t{1} << 62;
 
 class Validator {
  public:
@@ -113,7 +113,7 @@ class Validator {
   }
   void times(std::int64_t start, std::int64_t duration) {
     require(start >= 0, "time");
-    require(duration >= 0 && duration <= kMostTime, "duration");
+    require(duration >= 0 && duration <= kMaxTime, "duration");
     require(duration <= std::numeric_limits<std::int64_t>::max() - start, "end");
   }
   void name(NameId id) { require(static_cast<std::size_t>(id) < trace_.names.size(), "name"); }

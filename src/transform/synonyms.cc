@@ -283,7 +283,7 @@ std::vector<std::string> long_words(std::string_view text) {
 
 /// Lists up to three transforms whose name, synonyms or summary share words with `name`.
 std::string transforms_about(std::string_view name) {
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kMax = 3;
   constexpr std::array<std::string_view, 6> kEverywhere = {"with", "that", "make",
                                                            "into", "each", "train"};
   std::vector<std::string> wanted = long_words(name);
@@ -303,7 +303,7 @@ std::string transforms_about(std::string_view name) {
     if (fits > 0) found.emplace_back(-fits, entry.name);
   }
   std::sort(found.begin(), found.end());
-  if (found.size() > kMost) found.resize(kMost);
+  if (found.size() > kMax) found.resize(kMax);
   std::string all;
   for (const auto& [fits, transform] : found)
     all += fmt::format("{}{}", all.empty() ? "" : ", ", transform);

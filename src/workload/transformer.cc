@@ -117,10 +117,10 @@ class Transformer final : public Workload {
       throw Error(fmt::format("kv_heads: must divide heads, {}, got {}", heads_, kv_heads_));
     if (full_every_ > 1 && std::min({linear_heads_, linear_value_heads_, linear_head_size_}) < 1)
       throw Error("full_every: needs linear_heads, linear_value_heads and linear_head_size");
-    constexpr std::int64_t kMostLayers = 10'000;  // The table has a row for each change of kind.
-    if (full_every_ > 1 && layers_ > kMostLayers)
+    constexpr std::int64_t kMaxLayers = 10'000;  // The table has a row for each change of kind.
+    if (full_every_ > 1 && layers_ > kMaxLayers)
       throw Error(
-          fmt::format("layers: must be at most {} with full_every, got {}", kMostLayers, layers_));
+          fmt::format("layers: must be at most {} with full_every, got {}", kMaxLayers, layers_));
   }
 
   std::int64_t layer_count() const override { return layers_; }

@@ -18,8 +18,8 @@ TEST(Statistics, MedianOfAnEvenNumberIsBetweenTheTwoInTheMiddle) {
   EXPECT_EQ(median(std::vector<double>{4, 1}), 2.5);
   EXPECT_EQ(median(std::vector<Nanoseconds>{10us, 4us, 1us, 5us}), 4500ns);
   EXPECT_EQ(median(Values{}), 0);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_EQ(median(Values{kMost, kMost - 2}), kMost - 1);
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(median(Values{kMax, kMax - 2}), kMax - 1);
 }
 
 TEST(Statistics, LowerMedianIsOneOfTheValues) {

@@ -161,23 +161,22 @@ TEST(Units, PrintNumbersThatReadBackTheSame) {
 }
 
 TEST(Units, ScaleWithoutLosingADigit) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(scaled(3ns, 0.5), 2ns);
   EXPECT_EQ(scaled(-3ns, 0.5), -2ns);
   EXPECT_EQ(scaled(10ns, 0.0), 0ns);
   EXPECT_EQ(scaled(10ns, 1e-300), 0ns);
-  EXPECT_EQ(scaled(Nanoseconds{kMost / 2}, 2.0).count(), kMost - 1);
-  EXPECT_EQ(scaled(Nanoseconds{kMost}, 1.0).count(), kMost);
-  EXPECT_EQ(scaled(Nanoseconds{kMost}, 2.0), Nanoseconds::max());
-  EXPECT_EQ(scaled(Nanoseconds{kMost}, -1e300), Nanoseconds::min());
+  EXPECT_EQ(scaled(Nanoseconds{kMax / 2}, 2.0).count(), kMax - 1);
+  EXPECT_EQ(scaled(Nanoseconds{kMax}, 1.0).count(), kMax);
+  EXPECT_EQ(scaled(Nanoseconds{kMax}, 2.0), Nanoseconds::max());
+  EXPECT_EQ(scaled(Nanoseconds{kMax}, -1e300), Nanoseconds::min());
   EXPECT_EQ(scaled(1ns, 1e300), Nanoseconds::max());
   std::mt19937_64 random(2);
   for (int run = 0; run < 2000; ++run) {
     const Nanoseconds value{static_cast<std::int64_t>(random() >> 3)};
     EXPECT_EQ(scaled(value, 1.0), value);
     EXPECT_EQ(scaled(value, 2.0), value * 2);
-    EXPECT_EQ(scaled(value, 3.0).count() / 3,
-              value.count() > kMost / 3 ? kMost / 3 : value.count());
+    EXPECT_EQ(scaled(value, 3.0).count() / 3, value.count() > kMax / 3 ? kMax / 3 : value.count());
   }
 }
 

@@ -39,7 +39,7 @@ class Read {
 
   collect::Decoded decoded;
   collect::Texts texts;
-  char row[collect::kMostRowBytes] = {};
+  char row[collect::kMaxRowBytes] = {};
 };
 
 standin::KernelRecord kernel() {
@@ -246,7 +246,7 @@ TEST(Decode, DevicesContextsAndStreams) {
 TEST(Decode, KindsThatNobodyAskedForAreCounted) {
   alignas(8) unsigned char bytes[64] = {};
   bytes[0] = 51;
-  char row[collect::kMostRowBytes];
+  char row[collect::kMaxRowBytes];
   collect::Texts texts;
   const collect::Decoded decoded = collect::decode(
       *reinterpret_cast<const cupti::Activity*>(&bytes[0]), sizeof bytes, texts, row);

@@ -19,9 +19,9 @@ void require(bool holds) {
 }
 
 void judge_by(const FigureEntry& figure, const Limit& limit) {
-  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
-  for (const std::int64_t was : {std::int64_t{0}, std::int64_t{1000}, kMost}) {
-    for (const std::int64_t now : {std::int64_t{0}, std::int64_t{1010}, kMost})
+  constexpr std::int64_t kMax = 1'000'000'000'000'000'000;
+  for (const std::int64_t was : {std::int64_t{0}, std::int64_t{1000}, kMax}) {
+    for (const std::int64_t now : {std::int64_t{0}, std::int64_t{1010}, kMax})
       judge(step_change(figure, {was, was}, {now, now}), figure.less_is_worse, was, limit);
   }
 }

@@ -31,7 +31,7 @@ using namespace foretrace;
 
 /// Beyond this many tasks no more transforms are applied, because large graphs are allowed but
 /// slow.
-constexpr std::size_t kMostTasks = 60'000;
+constexpr std::size_t kMaxTasks = 60'000;
 
 std::string asked;  // For the reader of a crash.
 
@@ -98,7 +98,7 @@ bool is_small(const DrawnTransform& drawn, const Graph& graph) {
   const Bytes size = parse_bytes(drawn.settings.at("size").get<std::string>());
   for (std::uint32_t i = 0; size.count > 0 && i < graph.task_count(); ++i)
     all += static_cast<std::size_t>(graph.task(TaskId{i}).bytes.count / size.count);
-  return all < kMostTasks;
+  return all < kMaxTasks;
 }
 
 /// Returns false if the step is refused; the graph may then be half edited.
@@ -208,7 +208,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   asked.clear();
   Graph graph = recording.graph.clone();
   bool cycles = false;
-  for (std::uint32_t i = 1 + supply.below(4); i > 0 && graph.task_count() < kMostTasks; --i) {
+  for (std::uint32_t i = 1 + supply.below(4); i > 0 && graph.task_count() < kMaxTasks; --i) {
     std::optional<DrawnTransform> drawn;
     try {
       drawn = drawn_transform(supply, recording.words);

@@ -55,8 +55,8 @@ std::string lines_of(const nlohmann::json& json, bool share) {
   const auto take = [&](SweepPoint&& point) {
     lines += sweep_point_line(sweep.header(), point, SweepForm::jsonl);
   };
-  constexpr std::uint64_t kMost = 24;
-  sweep.run(0, std::min(sweep.header().points, kMost), {.take = take, .flush = [] {}}, stop);
+  constexpr std::uint64_t kMax = 24;
+  sweep.run(0, std::min(sweep.header().points, kMax), {.take = take, .flush = [] {}}, stop);
   return lines;
 }
 

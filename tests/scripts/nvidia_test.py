@@ -96,7 +96,7 @@ int main(int, char** arguments) {
   records.push_back(buffer.data() + buffer.size());
   std::printf("%%zu records\\n", records.size() - 1);
   collect::Texts texts;
-  alignas(8) char row[collect::kMostRowBytes];
+  alignas(8) char row[collect::kMaxRowBytes];
   for (size_t i = 0; i + 1 < records.size(); ++i) {
     const auto& record = reinterpret_cast<cupti::Activity&>(*records[i]);
     const auto decoded = collect::decode(record, static_cast<size_t>(records[i + 1] - records[i]), texts, row);

@@ -28,8 +28,8 @@ struct SideRemoval {
   double excess() const;
   /// The most that is accepted. Without that side, delays appear that it had hidden: up to 6 % were
   /// seen.
-  static constexpr double kMostExcess = 0.1;
-  bool holds() const { return excess() <= kMostExcess; }
+  static constexpr double kMaxExcess = 0.1;
+  bool holds() const { return excess() <= kMaxExcess; }
 };
 
 struct SideRemovals {

@@ -161,13 +161,13 @@ std::string source_root_here();
 /// Makes a baseline with the limits of `old`, if given, else the usual ones.
 CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
-/// Makes a baseline from several recordings of the unchanged job, at most kMostRuns. It describes
+/// Makes a baseline from several recordings of the unchanged job, at most kMaxRuns. It describes
 /// the one with the median step time; a change must be beyond the limit against each of them, and
 /// beyond the differences between them. With CheckOptions::adds_runs the recordings of `old` are
 /// kept as well, the newest first if there are too many. Throws Error if they are not of one job.
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old = nullptr);
-constexpr std::size_t kMostRuns = 16;
+constexpr std::size_t kMaxRuns = 16;
 /// Throws Error if baseline and question do not belong together: another scenario, another job.
 CheckReport check(const std::string& trace_path, const Scenario& scenario,
                   const CheckBaseline& baseline, const CheckOptions& options);

@@ -95,7 +95,7 @@ void vary_steps(const IntervalEvidence& evidence, IntervalInputs& inputs) {
     }
     inputs.no_replay_reason = "not replayed: lanes that share or preempt their tasks take too long";
   }
-  if (evidence.inference.graph.task_count() > kMostTasksVaried)
+  if (evidence.inference.graph.task_count() > kMaxTasksVaried)
     inputs.no_replay_reason = "not replayed: so large a recording would take too much memory";
   scale_recorded(
       kinds.typical ? typical_of(measured.each, measured.first, kinds) : measured.counted,
@@ -280,7 +280,7 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
 
 ResampledJob::ResampledJob(const JobRanks& job, const JointReplay& replayed, std::size_t shown,
                            const std::function<const Graph&(std::size_t)>& graph_of) {
-  if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMostTasksResampled)
+  if (!job.is_joined() || !replayed.rows || replayed.rows->task_count() > kMaxTasksResampled)
     return;
   waits_ = waits_of_steps(job);
   variations_.resize(job.ranks.size());

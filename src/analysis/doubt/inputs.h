@@ -53,7 +53,7 @@ IntervalInputs kernel_inputs(const IntervalEvidence& evidence);
 
 /// Most tasks of a joint replay. A rank of a larger job is replayed alone, because joint replays
 /// take too long.
-constexpr std::size_t kMostTasksResampled = 3'000'000;
+constexpr std::size_t kMaxTasksResampled = 3'000'000;
 
 class ResampledJob {
  public:

@@ -39,8 +39,8 @@ double widened(RandomGenerator& draws, double value, std::size_t outcomes) {
 }
 
 Nanoseconds rounded(double value) {
-  constexpr double kMost = 9e18;
-  return Nanoseconds(static_cast<std::int64_t>(std::clamp(value, 0.0, kMost) + 0.5));
+  constexpr double kMax = 9e18;
+  return Nanoseconds(static_cast<std::int64_t>(std::clamp(value, 0.0, kMax) + 0.5));
 }
 
 class IntervalDraws {

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kLedgerSchema = "foretrace.ledger/1";
 /// A greater error, of a prediction more than a hundred times too high, is taken for a mistake in
 /// the file.
-constexpr double kMostLedgerError = 99;
+constexpr double kMaxLedgerError = 99;
 
 /// The fields of an entry in the file.
 struct EntryFields : Described {
@@ -103,7 +103,7 @@ KnownOutcome outcome_of(std::vector<std::string> transforms, Nanoseconds predict
 
 void check_outcome(const KnownOutcome& outcome) {
   check_transforms(outcome.transforms);
-  if (outcome.error > -1 && outcome.error <= kMostLedgerError) return;
+  if (outcome.error > -1 && outcome.error <= kMaxLedgerError) return;
   throw Error(
       fmt::format("error: must be above -1 and at most 99, as predicted / measured - 1; got {}",
                   to_fixed(outcome.error, 3)));

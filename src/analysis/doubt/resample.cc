@@ -14,11 +14,11 @@ namespace foretrace {
 namespace {
 
 /// Most durations that are drawn in all; a large graph is replayed less often.
-constexpr std::size_t kMostDurations = 25'000'000;
+constexpr std::size_t kMaxDurations = 25'000'000;
 constexpr std::size_t kFewestResamples = 5 * kSetsAtOnce;
 /// Most threads that replay, and most tasks of all graphs that they replay at the same time.
-constexpr std::size_t kMostShares = 4;
-constexpr std::size_t kMostAtOnce = 8'000'000;
+constexpr std::size_t kMaxShares = 4;
+constexpr std::size_t kMaxAtOnce = 8'000'000;
 /// Work that grew by more than this factor contains a stall.
 constexpr float kStall = 2;
 
@@ -128,12 +128,12 @@ class Resampler {
     found.donors = donors_.size();
     if (donors_.size() < 2) return found;
     const std::size_t tasks = std::max<std::size_t>(rows_.task_count(), 1);
-    const std::size_t most = std::max(kMostDurations / tasks, kFewestResamples);
+    const std::size_t most = std::max(kMaxDurations / tasks, kFewestResamples);
     const std::size_t passes =
         std::max<std::size_t>(std::min(settings_.resamples, most) / kSetsAtOnce, 1);
     std::vector<std::vector<Nanoseconds>> times(passes);
     const std::size_t shares =
-        std::min(passes, std::clamp<std::size_t>(kMostAtOnce / tasks, 1, kMostShares));
+        std::min(passes, std::clamp<std::size_t>(kMaxAtOnce / tasks, 1, kMaxShares));
     on_all_cores(shares, [&](std::size_t share) {
       std::vector<DrawnSets> sets(ranks_.size());
       for (std::size_t pass = share; pass < passes; pass += shares) {

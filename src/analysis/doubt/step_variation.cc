@@ -14,14 +14,14 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostDonors = 12;
+constexpr std::size_t kMaxDonors = 12;
 /// Most cells of a table, which limits its memory.
-constexpr std::size_t kMostCells = 40'000'000;
+constexpr std::size_t kMaxCells = 40'000'000;
 
 /// So few steps have no two paces, but each of them is much of what is known.
 constexpr std::size_t kFewPaced = 4;
 
-constexpr std::size_t kMostKinds = 4;
+constexpr std::size_t kMaxKinds = 4;
 
 Nanoseconds median_of(const StepTimes& times, const std::vector<std::size_t>& steps) {
   std::vector<Nanoseconds> all;
@@ -62,7 +62,7 @@ class VariationTable {
   bool may_be_drawn(std::size_t step) const {
     const std::size_t steady = work_.count() - 1;
     const std::size_t tasks = std::max<std::size_t>(table_.task_rows_.size(), 1);
-    const std::size_t most = std::clamp<std::size_t>(kMostCells / tasks, 2, kMostDonors);
+    const std::size_t most = std::clamp<std::size_t>(kMaxCells / tasks, 2, kMaxDonors);
     if (step == 0) return false;
     return steady <= most || step * most / steady != (step - 1) * most / steady;
   }
@@ -119,7 +119,7 @@ StepVariation::StepVariation(const Inference& inference, std::span<const Nanosec
 }
 
 std::optional<StepVariation> variation_of(const Inference& inference) {
-  if (inference.graph.task_count() > kMostTasksVaried) return std::nullopt;
+  if (inference.graph.task_count() > kMaxTasksVaried) return std::nullopt;
   return StepVariation(inference);
 }
 
@@ -134,7 +134,7 @@ std::string to_text(const Paces& paces) {
 
 std::optional<Paces> two_paces(const StepTimes& replayed, const StepTimes& recorded) {
   constexpr double kTimesRecorded = 2;
-  constexpr std::size_t kLeastPart = 5;  // One in so many steps.
+  constexpr std::size_t kMinPart = 5;  // One in so many steps.
   if (replayed.counted.size() < 2) return {};
   if (replayed.spread <= std::max(kWideSpread, kTimesRecorded * recorded.spread)) return {};
   std::vector<Nanoseconds> times = replayed.counted;
@@ -146,7 +146,7 @@ std::optional<Paces> two_paces(const StepTimes& replayed, const StepTimes& recor
   const std::size_t rest = times.size() - split;
   // The first of several steps may have a head start.
   const std::size_t fewer = std::min(split, rest), fewest = times.size() < kFewPaced ? 1 : 2;
-  if (fewer < fewest || kLeastPart * fewer < times.size()) return {};
+  if (fewer < fewest || kMinPart * fewer < times.size()) return {};
   if (times.size() < kFewPaced) return Paces{times.front(), times.back(), split, rest};
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(split);
   return Paces{median(std::vector<Nanoseconds>(times.begin(), middle)),
@@ -177,7 +177,7 @@ StepKinds kinds_of_steps(const StepTimes& measured) {
       found.kinds.emplace_back();
     found.kinds.back().push_back(step);
   }
-  if (found.kinds.size() < 2 || found.kinds.size() > kMostKinds) return {};
+  if (found.kinds.size() < 2 || found.kinds.size() > kMaxKinds) return {};
   for (std::size_t kind = 0; kind < found.kinds.size(); ++kind) {
     const auto& steps = found.kinds[kind];
     if (time(steps.front()) <= measured.step_time && measured.step_time <= time(steps.back()))

@@ -61,9 +61,9 @@ class StepVariation {
 
 /// Replays with the work of other steps take twice the memory of the graph itself. For larger
 /// graphs they are left out, and the variation is scaled from the recording.
-constexpr std::size_t kMostTasksVaried = 8'000'000;
+constexpr std::size_t kMaxTasksVaried = 8'000'000;
 
-/// Returns nullopt for a graph with more tasks than kMostTasksVaried.
+/// Returns nullopt for a graph with more tasks than kMaxTasksVaried.
 std::optional<StepVariation> variation_of(const Inference& inference);
 
 // Steps of a replay that run at two paces, though the recorded ones ran at one: some still work off

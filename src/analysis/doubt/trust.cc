@@ -41,7 +41,7 @@ constexpr double kMostlyApplies = 0.5;
 /// peaks of a language model were 9 to 17 % off where it was 68 %, and below 4 % where it was 5 %.
 constexpr double kMuchUnknownUse = 0.2;
 /// An answer that is further below its bound, as a share of it, is refused.
-constexpr double kMostBelowBound = 0.01;
+constexpr double kMaxBelowBound = 0.01;
 
 std::string_view step_word(const Prediction& prediction) {
   return prediction.has_steps ? "step" : "recording";
@@ -283,7 +283,7 @@ class TrustFacts {
         fmt::format("{} of the recording is time of the {} that counts as time of {} or as a delay "
                     "(foretrace validate)",
                     to_share(removal.excess()), side, other),
-        removal.excess(), SideRemoval::kMostExcess);
+        removal.excess(), SideRemoval::kMaxExcess);
   }
 
   /// Less work never takes more time; an answer that contradicts it comes from few unlike steps.
@@ -291,12 +291,12 @@ class TrustFacts {
     const Nanoseconds bound = prediction_.predicted_bound;
     if (bound <= 0ns) return;
     const double below = 1 - ratio(prediction_.predicted.step_time, bound);
-    if (below <= kMostBelowBound) return;
+    if (below <= kMaxBelowBound) return;
     add("below_bound", Grade::poor,
         fmt::format("the step takes {} even if the work that gets shorter took no time, so the "
                     "replay contradicts itself",
                     to_text(bound)),
-        below, kMostBelowBound);
+        below, kMaxBelowBound);
   }
 
   /// A step is wanted as it is when nobody records it. The profiler's work may be hidden behind the

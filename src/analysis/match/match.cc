@@ -12,7 +12,7 @@ namespace {
 
 using Positions = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-constexpr std::size_t kMostDifferences = 600;
+constexpr std::size_t kMaxDifferences = 600;
 
 /// Drops the engine's prefix, so that "autograd::engine::evaluate_function: AddmmBackward0" equals
 /// the op AddmmBackward0 inside it.
@@ -79,7 +79,7 @@ Positions by_occurrence(std::span<const std::uint64_t> a, std::span<const std::u
 
 Positions matching_positions(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
   if (a.empty() || b.empty()) return {};
-  const std::size_t most = std::min(kMostDifferences, a.size() + b.size());
+  const std::size_t most = std::min(kMaxDifferences, a.size() + b.size());
   if (auto pairs = align(a, b, most)) return std::move(*pairs);
   return by_occurrence(a, b);
 }

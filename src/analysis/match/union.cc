@@ -169,7 +169,7 @@ Nanoseconds UnionGraph::start_of(std::uint32_t task, bool after) const {
 }
 
 std::optional<PathEnds> UnionGraph::path_between(const UnionWait& wait, PathSearch& search) const {
-  constexpr std::size_t kMostVisited = 4096;
+  constexpr std::size_t kMaxVisited = 4096;
   const bool after = !wait.in_after;  // The side without the wait.
   const UnionTask& goal = tasks_[wait.from];
   const Nanoseconds earliest = start_of(wait.from, after);
@@ -177,7 +177,7 @@ std::optional<PathEnds> UnionGraph::path_between(const UnionWait& wait, PathSear
   ++search.number;
   std::vector<std::pair<std::uint32_t, PathEnds>> open;
   const auto visit = [&](std::uint32_t task, PathEnds path) {
-    if (search.seen_in[task] == search.number || open.size() >= kMostVisited) return;
+    if (search.seen_in[task] == search.number || open.size() >= kMaxVisited) return;
     search.seen_in[task] = search.number;
     if (start_of(task, after) < earliest) return;
     if (!tasks_[task].matched()) {

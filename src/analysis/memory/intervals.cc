@@ -14,7 +14,7 @@ namespace foretrace {
 namespace {
 
 /// Smaller blocks are not worth a copy of their own (AutoSwap uses the same limit).
-constexpr Bytes kLeastMoved{1'000'000};
+constexpr Bytes kMinMoved{1'000'000};
 
 struct BlockAccess {
   Nanoseconds begin{0}, end{0};
@@ -120,7 +120,7 @@ class IntervalAnalysis {
     TimeBin& bin = histogram_.bin_of(interval);
     ++bin.count, bin.bytes += bytes, bin.hideable += fits;
     ++section_.intervals, section_.hideable += fits;
-    if (!fits || bytes < kLeastMoved) return;
+    if (!fits || bytes < kMinMoved) return;
     swappable_.push_back({{bytes, begin, after.begin}, block.allocation, before.task, after.task});
   }
 

@@ -10,8 +10,8 @@ namespace foretrace {
 namespace {
 
 constexpr std::uint64_t kSegmentGrain = std::uint64_t{2} << 20;
-constexpr std::int64_t kMostSegment = std::int64_t{1} << 50;
-constexpr std::uint64_t kMostAddress = std::uint64_t{1} << 62;
+constexpr std::int64_t kMaxSegment = std::int64_t{1} << 50;
+constexpr std::uint64_t kMaxAddress = std::uint64_t{1} << 62;
 constexpr std::int64_t kLargestSmallBlock = std::int64_t{1} << 20;
 
 struct AddressRange {
@@ -210,7 +210,7 @@ class SnapshotLayout {
     for (std::size_t i = 0; i < trace.segments.size(); ++i) {
       const MemorySegment& segment = trace.segments[i];
       if (segment.device != memory.device || segment.bytes <= 0) continue;
-      if (segment.bytes > kMostSegment || segment.address >= kMostAddress) continue;
+      if (segment.bytes > kMaxSegment || segment.address >= kMaxAddress) continue;
       segments_[segment.address] = {.address = segment.address,
                                     .bytes = segment.bytes,
                                     .stream = stream_of(segment.stream),
@@ -222,7 +222,7 @@ class SnapshotLayout {
       if (block.segment >= trace.segments.size()) continue;
       if (trace.segments[block.segment].device != memory.device) continue;
       if (block.state == BlockState::inactive || block.bytes <= 0) continue;
-      if (block.bytes > kMostSegment || block.address >= kMostAddress) continue;
+      if (block.bytes > kMaxSegment || block.address >= kMaxAddress) continue;
       blocks_[block.address] = {block.address, block.bytes, block.requested_bytes, 0, false};
     }
   }

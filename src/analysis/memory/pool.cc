@@ -12,7 +12,7 @@ namespace {
 
 /// Most blocks that are planned. The time of a plan grows with the number of blocks and with how
 /// many of them live at the same time.
-constexpr std::size_t kMostPlanned = 8'000;
+constexpr std::size_t kMaxPlanned = 8'000;
 
 struct EventRange {
   std::int64_t first = 0, end = 0;
@@ -65,10 +65,10 @@ void describe_pool(const DeviceMemory& memory, MemoryReport& report) {
   pool.step = std::move(range.step);
   pool.blocks = std::ssize(blocks);
   pool.load = peak_load(blocks) + memory.unnamed;
-  if (blocks.size() > kMostPlanned) {
+  if (blocks.size() > kMaxPlanned) {
     std::stable_sort(blocks.begin(), blocks.end(),
                      [](const PoolBlock& a, const PoolBlock& b) { return a.bytes > b.bytes; });
-    pool.by_load = std::ssize(blocks) - static_cast<std::int64_t>(kMostPlanned);
+    pool.by_load = std::ssize(blocks) - static_cast<std::int64_t>(kMaxPlanned);
   }
   const auto behind = blocks.end() - static_cast<std::ptrdiff_t>(pool.by_load);
   pool.footprint = memory.unnamed + peak_load(std::vector<PoolBlock>(behind, blocks.end()));

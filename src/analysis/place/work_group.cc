@@ -15,7 +15,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostKernelNames = 3;
+constexpr std::size_t kMaxKernelNames = 3;
 
 bool on_host(const Graph& graph, TaskId task) { return !runs_on_device(graph.task(task).kind); }
 
@@ -163,7 +163,7 @@ std::vector<std::string_view> longest_kernels(const Graph& graph) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string_view> names;
   for (const auto& [name, time] : sorted) {
-    if (names.size() == kMostKernelNames) break;
+    if (names.size() == kMaxKernelNames) break;
     if (!name.empty() && time > 0ns) names.push_back(name);
   }
   // A single name is covered by "kernels" already.

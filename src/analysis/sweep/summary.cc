@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostListedValues = 24;
+constexpr std::size_t kMaxListedValues = 24;
 constexpr std::size_t kGroups = 12;
 
 bool is_feasible(const SweepPoint& point) {
@@ -51,7 +51,7 @@ std::vector<ValueGroup> groups_of(const SweepReport& report, std::size_t setting
     if (const auto number = parse_number<double>(value)) by_number.emplace_back(*number, &point);
   }
   std::vector<ValueGroup> groups;
-  if (by_value.size() <= kMostListedValues || by_number.size() < kGroups) {
+  if (by_value.size() <= kMaxListedValues || by_number.size() < kGroups) {
     for (auto& [value, group] : by_value) groups.push_back(std::move(group));
     return groups;
   }
@@ -104,13 +104,13 @@ void count_refusal(const SweepPoint& point, std::vector<SweepRefusal>& refusals)
     return known.why == point.refused;
   });
   // Texts that quote a value differ for each point, so only some kinds are counted separately.
-  constexpr std::size_t kMostKinds = 20;
+  constexpr std::size_t kMaxKinds = 20;
   if (same != refusals.end()) {
     ++same->count;
-  } else if (refusals.size() < kMostKinds) {
+  } else if (refusals.size() < kMaxKinds) {
     refusals.push_back({point.refused, 1, point.number});
   } else {
-    if (refusals.size() == kMostKinds) refusals.push_back({"other reasons", 0, point.number});
+    if (refusals.size() == kMaxKinds) refusals.push_back({"other reasons", 0, point.number});
     ++refusals.back().count;
   }
 }

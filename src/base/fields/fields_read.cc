@@ -66,11 +66,11 @@ void read(const Json& json, std::optional<Value>& value) {
 
 /// No trace is this long and no store this large; sums of such values still fit 64 bits.
 template <class Value>
-constexpr Value kMost = std::numeric_limits<Value>::max();
+constexpr Value kMax = std::numeric_limits<Value>::max();
 template <>
-constexpr Nanoseconds kMost<Nanoseconds> = std::chrono::hours(1000);
+constexpr Nanoseconds kMax<Nanoseconds> = std::chrono::hours(1000);
 template <>
-constexpr Bytes kMost<Bytes>{std::int64_t{1} << 58};
+constexpr Bytes kMax<Bytes>{std::int64_t{1} << 58};
 
 /// Checks `value` against the limits of its type; settings of types without limits have none.
 template <class Value>
@@ -84,8 +84,8 @@ void check_limits(const Setting& setting, const Value& value) {
     };
     if (least && value < *least) refuse("least", setting.least);
     if (most && value > *most) refuse("most", setting.most);
-    const bool is_long = std::is_same_v<Value, Nanoseconds> && value < Value{} - kMost<Value>;
-    if (is_long || value > kMost<Value>) refuse("most", SettingLimit{kMost<Value>});
+    const bool is_long = std::is_same_v<Value, Nanoseconds> && value < Value{} - kMax<Value>;
+    if (is_long || value > kMax<Value>) refuse("most", SettingLimit{kMax<Value>});
   }
 }
 

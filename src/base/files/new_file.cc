@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  ///< The limit of Linux.
+constexpr int kMaxLinks = 40;  ///< The limit of Linux.
 constexpr std::size_t kBlock = std::size_t{1} << 16;
 constexpr ::mode_t kRights = 0777;
 
@@ -88,7 +88,7 @@ class FileBuffer : public std::streambuf {
 FileTarget follow_links(const std::string& path) {
   fs::path place = path;
   std::error_code error;
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
     const fs::path whole = fs::canonical(folder, error);
     if (error) cannot_write(path, std::strerror(error.value()));

@@ -17,7 +17,7 @@
 namespace foretrace {
 namespace {
 
-constexpr int kMostTries = 100;
+constexpr int kMaxTries = 100;
 constexpr std::size_t kLongestName = 240;  ///< The whole name stays within NAME_MAX bytes.
 
 /// A path that a signal handler may read. It does not change from `ready` until the slot is free
@@ -73,7 +73,7 @@ extern "C" void do_nothing(int) {}
 TemporaryFile::TemporaryFile(const std::string& folder, const std::string& name, ::mode_t rights) {
   const std::string begin =
       fmt::format("{}/.{}.", folder.empty() ? "." : folder, name.substr(0, kLongestName));
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     path_ = begin + random_letters();
     // Claims the slot first, so that a signal never misses an existing file.
     slot_ = claim_slot(path_);

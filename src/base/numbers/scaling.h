@@ -34,7 +34,7 @@ class Scaling {
 
   Nanoseconds operator()(Nanoseconds value) const {
     const auto size = static_cast<std::uint64_t>(value.count());  // Negative values become large.
-    if (shift_ == 0 || size > kMostPlain) return scaled(value, factor_);
+    if (shift_ == 0 || size > kMaxPlain) return scaled(value, factor_);
     const Wide product = Wide{mantissa_} * size + (Wide{1} << (shift_ - 1));
     // `shift_` is in the range 32 to 63.
     const auto low = static_cast<std::uint64_t>(product);
@@ -45,7 +45,7 @@ class Scaling {
  private:
   __extension__ typedef unsigned __int128 Wide;
   static constexpr int kMantissaBits = 53;
-  static constexpr std::uint64_t kMostPlain = std::uint64_t{1} << 42;  ///< 73 minutes.
+  static constexpr std::uint64_t kMaxPlain = std::uint64_t{1} << 42;  ///< 73 minutes.
 
   double factor_;
   std::uint64_t mantissa_ = 0;

@@ -124,8 +124,8 @@ std::string change_hint(const std::string& word, const std::string& value) {
 /// The option of which the word is a part ("--limit" for "--memory-limit"), which is part of the
 /// word, or which begins with the word's last part ("--memory-limit" for "--gpu-memory").
 std::string option_like(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLeastLetters = 3;
-  if (word.size() < kLeastLetters) return {};
+  constexpr std::size_t kMinLetters = 3;
+  if (word.size() < kMinLetters) return {};
   const std::string asked = fmt::format("-{}-", word);
   for (const std::string& option : known) {
     const std::string parts = fmt::format("{}-", option.substr(1));

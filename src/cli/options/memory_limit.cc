@@ -29,14 +29,14 @@ constexpr bool kIsSanitized = false;
 /// MiB at a fault instead of 4 KiB. Only addresses are reserved; memory is taken as it is used.
 /// Does nothing where the heap cannot be extended.
 void reserve_large_pages(Bytes free) {
-  constexpr std::int64_t kMostReserved = 1 << 30;
+  constexpr std::int64_t kMaxReserved = 1 << 30;
   constexpr std::int64_t kShareOfFreeMemory = 8;
   constexpr std::uintptr_t kPage = 2 << 20;  // On x86-64; other kernels round the range themselves.
   // Only the heap of the main thread is extended this way. Up to this many threads can share it
   // without much waiting.
-  constexpr unsigned kMostSharing = 4;
-  if (std::thread::hardware_concurrency() <= kMostSharing) ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_TOP_PAD, static_cast<int>(std::min(kMostReserved, free.count / kShareOfFreeMemory)));
+  constexpr unsigned kMaxSharing = 4;
+  if (std::thread::hardware_concurrency() <= kMaxSharing) ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_TOP_PAD, static_cast<int>(std::min(kMaxReserved, free.count / kShareOfFreeMemory)));
   // This size is below the threshold from which on the C library maps memory, so it comes from the
   // heap.
   void* const first = ::malloc(1 << 20);

@@ -24,7 +24,7 @@ std::uint32_t to_32(std::int32_t size) { return static_cast<std::uint32_t>(std::
 
 template <class Row>
 Decoded put(const Row& row, char* to) {
-  static_assert(sizeof row <= kMostRowBytes);
+  static_assert(sizeof row <= kMaxRowBytes);
   std::memcpy(to, &row, sizeof row);
   return {.bytes = sizeof row};
 }

@@ -11,7 +11,7 @@
 
 namespace foretrace::collect {
 
-constexpr std::size_t kMostRowBytes = 72;
+constexpr std::size_t kMaxRowBytes = 72;
 
 struct Decoded {
   std::uint32_t bytes = 0;        ///< Size of the row; 0 if the record makes none.
@@ -22,6 +22,6 @@ struct Decoded {
 
 /// Converts `record`, which has `size` bytes, and writes its row to `row`.
 Decoded decode(const cupti::Activity& record, std::size_t size, Texts& texts,
-               char row[kMostRowBytes]);
+               char row[kMaxRowBytes]);
 
 }  // namespace foretrace::collect

@@ -283,7 +283,7 @@ void Recorder::decode_buffer(std::uint8_t* buffer, std::size_t valid) {
     } else if (current->kind == cupti::Kind::driver) {
       name_call(0, reinterpret_cast<const cupti::Api*>(current)->callback);
     }
-    if (used + kMostRowBytes <= kBatch) continue;
+    if (used + kMaxRowBytes <= kBatch) continue;
     writer_.write_rows(rows, used, count, SpoolWriter::Timeout::recorder);
     used = count = 0;
   }

@@ -19,11 +19,11 @@ struct Schema {
   std::size_t value_size = 0;  ///< Only set for an enumeration, which has no entries.
 };
 
-constexpr std::size_t kMostSchemas = 256;
-constexpr std::size_t kMostEntries = 256;
+constexpr std::size_t kMaxSchemas = 256;
+constexpr std::size_t kMaxEntries = 256;
 
 std::mutex schemas_mutex;
-Schema schemas[kMostSchemas];
+Schema schemas[kMaxSchemas];
 std::size_t schema_count = 0;
 std::uint64_t next_schema = nvtx::kFirstDynamicSchema;
 
@@ -84,7 +84,7 @@ std::int64_t load_signed(const void* bytes, std::size_t size) {
 
 std::uint64_t register_schema(const nvtx::SchemaAttributes* attributes) {
   if (attributes == nullptr || attributes->entries == nullptr) return 0;
-  const std::size_t count = std::min(attributes->entry_count, kMostEntries);
+  const std::size_t count = std::min(attributes->entry_count, kMaxEntries);
   auto* entries = static_cast<nvtx::SchemaEntry*>(std::calloc(count, sizeof(nvtx::SchemaEntry)));
   if (entries == nullptr) return 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ std::uint64_t register_schema(const nvtx::SchemaAttributes* attributes) {
   const std::lock_guard lock(schemas_mutex);
   const bool has_id = (attributes->field_mask & nvtx::kSchemaHasId) != 0;
   const std::uint64_t id = has_id ? attributes->schema : next_schema++;
-  if (schema_count < kMostSchemas) schemas[schema_count++] = {id, count, entries};
+  if (schema_count < kMaxSchemas) schemas[schema_count++] = {id, count, entries};
   return id;
 }
 
@@ -104,7 +104,7 @@ std::uint64_t register_enum(const nvtx::EnumAttributes* attributes) {
   const bool has_id = (attributes->field_mask & nvtx::kEnumHasId) != 0;
   const std::uint64_t id = has_id ? attributes->schema : next_schema++;
   const std::size_t size = attributes->value_size;
-  if (schema_count < kMostSchemas && (size == 1 || size == 2 || size == 4 || size == 8))
+  if (schema_count < kMaxSchemas && (size == 1 || size == 2 || size == 4 || size == 8))
     schemas[schema_count++] = {id, 0, nullptr, size};
   return id;
 }
@@ -145,8 +145,8 @@ PayloadText::PayloadText(const nvtx::PayloadData* data, std::size_t count) {
 }
 
 void PayloadText::add_all(const nvtx::PayloadData* data, std::size_t count) {
-  constexpr std::size_t kMostPayloads = 16;
-  for (std::size_t i = 0; data != nullptr && i < std::min(count, kMostPayloads); ++i)
+  constexpr std::size_t kMaxPayloads = 16;
+  for (std::size_t i = 0; data != nullptr && i < std::min(count, kMaxPayloads); ++i)
     add_fields(data[i]);
 }
 

@@ -28,10 +28,10 @@ bool leave_shared_descriptors() {
   if (syscall(kCloseRange, 0U, ~0U, kUnshare) == 0) return true;
   if (unshare(CLONE_FILES) != 0) return false;
   // Close the copies of the program's descriptors, which would keep its pipes open.
-  constexpr rlim_t kMost = 1U << 20U;
+  constexpr rlim_t kMax = 1U << 20U;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = kMost;
-  for (rlim_t i = 0; i < std::min(limit.rlim_cur, kMost); ++i) ::close(static_cast<int>(i));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = kMax;
+  for (rlim_t i = 0; i < std::min(limit.rlim_cur, kMax); ++i) ::close(static_cast<int>(i));
   return true;
 }
 

@@ -122,10 +122,10 @@ void SpoolWriter::put_rows() {
 }
 
 void SpoolWriter::write_fact(std::string_view key, std::string_view value) {
-  constexpr std::size_t kMost = 4096;
-  value = value.substr(0, kMost - 256);
+  constexpr std::size_t kMax = 4096;
+  value = value.substr(0, kMax - 256);
   if (key.size() > 200 || !is_open()) return;
-  std::array<char, kMost> body{};
+  std::array<char, kMax> body{};
   const auto key_size = static_cast<std::uint32_t>(key.size());
   const auto value_size = static_cast<std::uint32_t>(value.size());
   std::memcpy(body.data(), &key_size, 4);

@@ -10,10 +10,10 @@ namespace {
 
 /// More texts than this are only kept by programs whose texts all differ; then they only cost
 /// memory.
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostTextBytes = 16384;
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxTextBytes = 16384;
 /// This limit is only reached if nothing can be written.
-constexpr std::size_t kMostUnwritten = std::size_t{32} << 20;
+constexpr std::size_t kMaxUnwritten = std::size_t{32} << 20;
 constexpr std::size_t kBlockBytes = std::size_t{256} << 10;
 
 std::uint32_t hash_of(std::string_view text) {
@@ -67,7 +67,7 @@ const char* Texts::text(std::uint32_t number) {
 }
 
 std::uint32_t Texts::locked_number(std::string_view text) {
-  text = text.substr(0, kMostTextBytes);
+  text = text.substr(0, kMaxTextBytes);
   if ((count_ + 1) * 2 > slot_count_ && !grow()) return 0;
   const std::uint32_t hash = hash_of(text);
   std::uint32_t slot = hash & (slot_count_ - 1);
@@ -102,7 +102,7 @@ bool Texts::grow() {
 
 const char* Texts::copy_text(std::string_view text) {
   const std::size_t bytes = text.size() + 1;
-  if (copied_bytes_ + bytes > kMostBytes) return nullptr;
+  if (copied_bytes_ + bytes > kMaxBytes) return nullptr;
   if (bytes > block_left_) {
     block_ = static_cast<char*>(std::malloc(kBlockBytes));
     block_left_ = block_ == nullptr ? 0 : kBlockBytes;
@@ -119,7 +119,7 @@ const char* Texts::copy_text(std::string_view text) {
 
 bool Texts::append_new(std::uint32_t number, std::string_view text) {
   const std::size_t bytes = (8 + text.size() + 7) / 8 * 8;
-  if (new_.size + bytes > kMostUnwritten) return false;
+  if (new_.size + bytes > kMaxUnwritten) return false;
   if (new_.size + bytes > new_room_) {
     const std::size_t room = std::max(new_room_ * 2, new_.size + bytes + 65536);
     if (!enlarge(new_.bytes, room)) return false;

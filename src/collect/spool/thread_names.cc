@@ -60,7 +60,7 @@ void ThreadNames::read() {
 void ThreadNames::note(std::uint32_t thread, std::uint32_t name) {
   std::size_t i = 0;
   while (i < count_ && threads_[i].thread != thread) ++i;
-  if (i == kMost || (i < count_ && threads_[i].name == name)) return;
+  if (i == kMax || (i < count_ && threads_[i].name == name)) return;
   threads_[i] = {thread, name, true};
   if (i == count_) ++count_;
 }

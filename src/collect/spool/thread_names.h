@@ -14,7 +14,7 @@ class ThreadNames {
   void write_new(SpoolWriter& writer);
 
  private:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMax = 4096;
   struct NamedThread {
     std::uint32_t thread;
     std::uint32_t name;
@@ -24,7 +24,7 @@ class ThreadNames {
   void read();
   void note(std::uint32_t thread, std::uint32_t name);
 
-  NamedThread threads_[kMost] = {};
+  NamedThread threads_[kMax] = {};
   std::size_t count_ = 0;
   Texts* texts_ = nullptr;
 };

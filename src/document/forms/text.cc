@@ -66,7 +66,7 @@ void write_text(const Document& document, std::ostream& out) {
 }
 
 void write_brief(const Document& document, std::ostream& out) {
-  constexpr std::ptrdiff_t kMostLines = 5;
+  constexpr std::ptrdiff_t kMaxLines = 5;
   std::ptrdiff_t lines = 0;
   const Document::Section head = document.sections().front();
   for (const Document::Block& block : head.blocks) {
@@ -76,9 +76,9 @@ void write_brief(const Document& document, std::ostream& out) {
     TextWriter(document, "", text)({sentence->word, sentence->text});
     const std::string entry = text.str();
     const auto more = std::ranges::count(entry, '\n');
-    if (lines > 0 && lines + more > kMostLines) return;
+    if (lines > 0 && lines + more > kMaxLines) return;
     std::size_t end = 0;
-    for (std::ptrdiff_t i = 0; i < std::min(more, kMostLines); ++i) end = entry.find('\n', end) + 1;
+    for (std::ptrdiff_t i = 0; i < std::min(more, kMaxLines); ++i) end = entry.find('\n', end) + 1;
     out << std::string_view(entry).substr(0, end);
     lines += more;
   }

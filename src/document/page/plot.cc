@@ -15,7 +15,7 @@ namespace {
 /// Shapes that have an area or a length of their own are drawn in a square of this size, which is
 /// stretched to the size of the picture.
 constexpr double kSquare = 1000;
-constexpr std::size_t kMostLabels = 12;
+constexpr std::size_t kMaxLabels = 12;
 constexpr std::size_t kColours = 5;  ///< As many as the style sheet has.
 
 /// An axis with the range that it shows.
@@ -58,13 +58,13 @@ class Scale {
     }
     std::vector<double> all;
     const double last = std::floor(high_ / step + kSlack);
-    for (double i = std::ceil(low_ / step - kSlack); i <= last && all.size() <= kMostLabels; ++i)
+    for (double i = std::ceil(low_ / step - kSlack); i <= last && all.size() <= kMaxLabels; ++i)
       // A fraction such as 3 / 5 is as close to 0.6 as can be, and 3 * 0.2 is not; there is no -0.
       all.push_back((step < 1 ? i / std::round(1 / step) : i * step) + 0.);
     return all;
   }
   std::vector<double> powers_of(double step) const {
-    while (std::log(high_ / low_) > std::log(step) * kMostLabels) step *= step;
+    while (std::log(high_ / low_) > std::log(step) * kMaxLabels) step *= step;
     std::vector<double> all;
     for (double value = low_; value <= high_ * (1 + kSlack); value *= step) all.push_back(value);
     return all;
@@ -81,7 +81,7 @@ class Scale {
         if (times == 1) powers.push_back(value);
       }
     }
-    return all.size() > kMostLabels ? powers : all;
+    return all.size() > kMaxLabels ? powers : all;
   }
 
   static constexpr double kSlack = 1e-9;  // For the rounding of floating point.

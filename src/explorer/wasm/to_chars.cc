@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kMostDigits = 17;  // Enough to distinguish any two doubles.
+constexpr int kMaxDigits = 17;  // Enough to distinguish any two doubles.
 
 std::to_chars_result written(char* first, char* last, const char* form, int precision,
                              double value) {
@@ -30,10 +30,10 @@ struct ShortestDigits {
   int digits = 1, power = 0;
 
   explicit ShortestDigits(double value) {
-    for (; digits <= kMostDigits; ++digits) {
+    for (; digits <= kMaxDigits; ++digits) {
       char text[40];
       std::snprintf(text, sizeof text, "%.*e", digits - 1, value);
-      if (std::strtod(text, nullptr) != value && digits < kMostDigits) continue;
+      if (std::strtod(text, nullptr) != value && digits < kMaxDigits) continue;
       const char* const e = std::strchr(text, 'e');
       if (e != nullptr) power = std::atoi(e + 1);
       break;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kSyncTracks = 1'000'000'000;
 constexpr std::int64_t kFurtherRow = 1'000'000;
-constexpr std::uint8_t kMostRows = 16;            ///< The last row takes all remaining records.
+constexpr std::uint8_t kMaxRows = 16;             ///< The last row takes all remaining records.
 constexpr std::int64_t kDevicesLast = 5'000'000;  ///< Sort index of PyTorch's profiler.
 
 /// For each record, the first row of its stream that is free when the record starts.
@@ -37,7 +37,7 @@ std::vector<std::uint8_t> rows_of(const std::vector<Record>& records, std::size_
     const auto free = std::find_if(until.begin(), until.end(),
                                    [&](std::int64_t end) { return end <= record.start_ns; });
     rows[i] =
-        static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(free - until.begin(), kMostRows - 1));
+        static_cast<std::uint8_t>(std::min<std::ptrdiff_t>(free - until.begin(), kMaxRows - 1));
     if (rows[i] == until.size()) until.push_back(0);
     until[rows[i]] = std::max(until[rows[i]], record.start_ns + record.duration_ns);
   }

@@ -9,7 +9,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMostId = 0xffffff;
+constexpr std::int64_t kMaxId = 0xffffff;
 
 /// The process that calls CUDA. An export has one process, even if the threads name several.
 std::int64_t process_of(const Trace& trace) {
@@ -45,13 +45,13 @@ std::int64_t NsysTexts::id(std::string_view text) {
 
 NsysThreads::NsysThreads(const Trace& trace) {
   const std::int64_t process = process_of(trace);
-  if (process >= 1 && process <= kMostId) pid_ = process;
+  if (process >= 1 && process <= kMaxId) pid_ = process;
   std::map<std::int64_t, bool> taken;
   for (const Thread& thread : trace.threads) {
-    const bool fits = thread.process == process && thread.id >= 1 && thread.id <= kMostId;
+    const bool fits = thread.process == process && thread.id >= 1 && thread.id <= kMaxId;
     ids_.push_back(fits && taken.emplace(thread.id, true).second ? thread.id : 0);
   }
-  std::int64_t next = kMostId;
+  std::int64_t next = kMaxId;
   for (std::int64_t& id : ids_) {
     while (id == 0 && !taken.emplace(next, true).second) --next;
     if (id == 0) id = next--;

@@ -64,8 +64,8 @@ void describe_host(const Trace& trace, const HostRecord& record, PerfettoPackets
   add_unless(0, "External id", record.external, out);
   add_unless(0, "start/end range", record.nests ? 0 : 1, out);
   const Thread& thread = trace.threads[record.thread];
-  constexpr std::int64_t kMost = 0x7fffffff;
-  if (thread.process < 0 || thread.process > kMost || thread.id < 0 || thread.id > kMost) {
+  constexpr std::int64_t kMax = 0x7fffffff;
+  if (thread.process < 0 || thread.process > kMax || thread.id < 0 || thread.id > kMax) {
     out.argument("process", thread.process);
     out.argument("thread", thread.id);
   }

@@ -9,8 +9,8 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kFrame = 64 * 1024;
-constexpr std::size_t kMostAtOnce = 1000;
-constexpr std::uint64_t kMostBytes = 1'000'000'000;
+constexpr std::size_t kMaxAtOnce = 1000;
+constexpr std::uint64_t kMaxBytes = 1'000'000'000;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ PickleWriter::PickleWriter(std::string path) : path_(std::move(path)), file_(pat
 void PickleWriter::before_value() {
   if (open_.empty()) return;
   OpenContainer& open = open_.back();
-  if (open.count == kMostAtOnce * open.per) {
+  if (open.count == kMaxAtOnce * open.per) {
     bytes_ += open.add;
     open.count = 0;
   }
@@ -116,7 +116,7 @@ void PickleWriter::flush() {
   for (int i = 0; i < 8; ++i)
     head[1 + i] = static_cast<char>(std::uint64_t{bytes_.size()} >> (8 * i));
   written_ += sizeof head + bytes_.size();
-  if (written_ > kMostBytes) {
+  if (written_ > kMaxBytes) {
     throw Error(path_ +
                 ": must be smaller than 1 GB for PyTorch's viewer to load it; give a part of "
                 "the trace");

@@ -10,7 +10,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kMostAmdLanes = 0xffff;
+constexpr std::size_t kMaxAmdLanes = 0xffff;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ HostKind kind_of_domain(std::string_view domain) {
 
 std::uint16_t AmdRecords::thread(std::int64_t process, std::int64_t id) {
   const auto next = trace_.threads.size();
-  if (next == kMostAmdLanes) {
+  if (next == kMaxAmdLanes) {
     const auto known = threads_.find({process, id});
     return known == threads_.end() ? (++too_many_lanes_, std::uint16_t{0}) : known->second;
   }
@@ -35,7 +35,7 @@ std::uint16_t AmdRecords::thread(std::int64_t process, std::int64_t id) {
 
 std::uint16_t AmdRecords::stream(std::int32_t device, std::int64_t id) {
   const auto next = trace_.streams.size();
-  if (next == kMostAmdLanes) {
+  if (next == kMaxAmdLanes) {
     const auto known = streams_.find({device, id});
     return known == streams_.end() ? (++too_many_lanes_, std::uint16_t{0}) : known->second;
   }
@@ -57,8 +57,8 @@ AmdAgent AmdRecords::agent(std::int64_t number) const {
 }
 
 bool AmdRecords::are_possible(AmdTimes times) {
-  const bool possible = times.start >= 0 && times.start <= kMostTime && times.end >= times.start &&
-                        times.end <= kMostTime;
+  const bool possible = times.start >= 0 && times.start <= kMaxTime && times.end >= times.start &&
+                        times.end <= kMaxTime;
   if (!possible) ++bad_times_;
   return possible;
 }

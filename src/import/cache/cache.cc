@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Limit on the size of all copies together.
-constexpr std::int64_t kMostBytes = std::int64_t{2} << 30;
+constexpr std::int64_t kMaxBytes = std::int64_t{2} << 30;
 
 /// Writing a copy takes seconds; an unfinished copy older than this was left by a killed writer.
 constexpr std::int64_t kLongestWriting = 3600;
@@ -156,7 +156,7 @@ void make_room(const std::string& folder) {
   std::sort(copies.begin(), copies.end(),
             [](const KeptCopy& a, const KeptCopy& b) { return a.used < b.used; });
   for (const KeptCopy& copy : copies) {
-    if (total <= kMostBytes) return;
+    if (total <= kMaxBytes) return;
     ::unlink(copy.path.c_str());
     total -= copy.size;
   }

@@ -59,11 +59,11 @@ std::string_view without_version(std::string_view call) {
 }
 
 std::uint32_t volume(std::int64_t x, std::int64_t y, std::int64_t z) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
   std::uint64_t all = 1;
   for (const std::int64_t size : {x, y, z})
     all = std::min(
-        kMost, all * std::min(kMost, static_cast<std::uint64_t>(std::max(size, std::int64_t{0}))));
+        kMax, all * std::min(kMax, static_cast<std::uint64_t>(std::max(size, std::int64_t{0}))));
   return static_cast<std::uint32_t>(all);
 }
 

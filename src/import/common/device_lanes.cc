@@ -37,8 +37,8 @@ std::optional<std::int64_t> stream_in_name(std::string_view thread) {
 }
 
 std::optional<std::int32_t> to_ordinal(std::optional<std::int64_t> number) {
-  constexpr std::int64_t kMostOrdinal = 1 << 16;
-  if (!number || *number > kMostOrdinal) return std::nullopt;
+  constexpr std::int64_t kMaxOrdinal = 1 << 16;
+  if (!number || *number > kMaxOrdinal) return std::nullopt;
   return static_cast<std::int32_t>(*number);
 }
 
@@ -387,8 +387,8 @@ class LanePlacer {
   std::uint16_t stream_of(const Role& role) {
     const auto [known, is_new] = streams_.try_emplace({role.process, role.id}, std::uint16_t{0});
     if (!is_new) return known->second;
-    constexpr std::size_t kMostStreams = std::numeric_limits<std::uint16_t>::max();
-    if (trace_.streams.size() >= kMostStreams) return static_cast<std::uint16_t>(kMostStreams - 1);
+    constexpr std::size_t kMaxStreams = std::numeric_limits<std::uint16_t>::max();
+    if (trace_.streams.size() >= kMaxStreams) return static_cast<std::uint16_t>(kMaxStreams - 1);
     known->second = static_cast<std::uint16_t>(trace_.streams.size());
     trace_.streams.push_back({.device = role.device, .id = role.id});
     return known->second;

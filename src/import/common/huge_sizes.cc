@@ -7,10 +7,10 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMostInOneBlock = std::int64_t{1} << 46;
-constexpr std::int64_t kMostInAllBlocks = std::int64_t{1} << 56;
+constexpr std::int64_t kMaxInOneBlock = std::int64_t{1} << 46;
+constexpr std::int64_t kMaxInAllBlocks = std::int64_t{1} << 56;
 
-bool fits(std::int64_t bytes) { return bytes >= -kMostInOneBlock && bytes <= kMostInOneBlock; }
+bool fits(std::int64_t bytes) { return bytes >= -kMaxInOneBlock && bytes <= kMaxInOneBlock; }
 
 std::int64_t left_out_events(Trace& trace) {
   PlausibleSizes sizes;
@@ -88,7 +88,7 @@ std::int64_t forget_sizes(Trace& trace) {
 bool PlausibleSizes::accept(std::int64_t bytes) {
   if (!fits(bytes)) return false;
   const std::int64_t size = bytes < 0 ? -bytes : bytes;
-  if (size > kMostInAllBlocks - sum_) return false;
+  if (size > kMaxInAllBlocks - sum_) return false;
   sum_ += size;
   return true;
 }

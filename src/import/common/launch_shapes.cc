@@ -9,13 +9,13 @@
 namespace foretrace {
 
 std::uint16_t threads_of_block(std::int64_t threads) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint16_t>::max();
-  return static_cast<std::uint16_t>(std::clamp<std::int64_t>(threads, 0, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<std::uint16_t>::max();
+  return static_cast<std::uint16_t>(std::clamp<std::int64_t>(threads, 0, kMax));
 }
 
 std::uint32_t to_uint32(std::int64_t value) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, kMax));
 }
 
 std::size_t LaunchShapes::Hash::operator()(const LaunchShape& shape) const {

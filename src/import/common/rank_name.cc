@@ -7,7 +7,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kMostDigits = 6;
+constexpr std::size_t kMaxDigits = 6;
 
 /// The number after the last `word` in `name`, with at most one of "-_.=" between them.
 std::optional<std::int32_t> number_behind(const std::string& name, std::string_view word) {
@@ -19,9 +19,9 @@ std::optional<std::int32_t> number_behind(const std::string& name, std::string_v
     std::int32_t number = 0;
     std::size_t digits = 0;
     for (; digit < name.size() && name[digit] >= '0' && name[digit] <= '9'; ++digit, ++digits) {
-      if (digits < kMostDigits) number = number * 10 + (name[digit] - '0');
+      if (digits < kMaxDigits) number = number * 10 + (name[digit] - '0');
     }
-    if (digits > 0 && digits <= kMostDigits) return number;
+    if (digits > 0 && digits <= kMaxDigits) return number;
     if (at == 0) break;
   }
   return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<std::int32_t> rank_of_execution_trace(std::string_view path) {
   if (const auto rank = rank_in_name(path)) return rank;
   const std::string_view name = bare_name(path);
   const std::size_t digits = name.size() - (name.find_last_not_of("0123456789") + 1);
-  if (digits == 0 || digits == name.size() || digits > kMostDigits) return std::nullopt;
+  if (digits == 0 || digits == name.size() || digits > kMaxDigits) return std::nullopt;
   // A number between dots is the version of a schema, except in Chakra's files, where it is a rank.
   const char before = name[name.size() - digits - 1];
   const bool is_chakra = path.find(".et", path.find_last_of("/:") + 1) != std::string_view::npos;

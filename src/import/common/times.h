@@ -12,9 +12,9 @@
 namespace foretrace {
 
 /// In nanoseconds. The difference of times further from 0 could overflow 64 bits.
-inline constexpr std::int64_t kMostTime = 4'000'000'000'000'000'000;
+inline constexpr std::int64_t kMaxTime = 4'000'000'000'000'000'000;
 /// In nanoseconds. A longer duration counts as damage.
-inline constexpr std::int64_t kMostDuration = 1'000'000'000'000'000'000;
+inline constexpr std::int64_t kMaxDuration = 1'000'000'000'000'000'000;
 
 /// Calls `visit` with every time that is recorded, to read or to change it.
 template <class Visit>

@@ -15,9 +15,9 @@ namespace {
 constexpr std::int64_t kLongStretch = 100'000;
 /// The work launched last begins within this time, in ns. Chosen.
 constexpr std::int64_t kLaunch = 50'000;
-constexpr std::size_t kLeastStretches = 3;
+constexpr std::size_t kMinStretches = 3;
 /// At least this share of the stretches must end behind the device's work. Chosen.
-constexpr double kMostStretches = 0.8;
+constexpr double kMaxStretches = 0.8;
 
 struct Stretch {
   std::int64_t from = 0, to = 0;
@@ -91,8 +91,8 @@ class WaitFinder {
 
  private:
   static bool are_waits(const std::vector<Stretch>& found, std::size_t begun) {
-    if (found.size() < kLeastStretches) return false;
-    if (static_cast<double>(found.size()) < kMostStretches * static_cast<double>(begun))
+    if (found.size() < kMinStretches) return false;
+    if (static_cast<double>(found.size()) < kMaxStretches * static_cast<double>(begun))
       return false;
     std::vector<std::int64_t> lengths, tails;
     for (const Stretch& stretch : found) {

@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+constexpr std::size_t kMaxFrameBytes = std::size_t{1} << 30;
 constexpr std::size_t kArchiveHead = 512, kPickleHead = 16;
 
 /// Parts of an object: its class or function, arguments, and state.
@@ -90,8 +90,8 @@ class DataFrameReader {
 };
 
 std::string read_at_most(Source& bytes) {
-  std::string all = read_whole(bytes, kMaxBytes);
-  if (all.size() > kMaxBytes) throw TraceError("must unpack to at most 1 GiB");
+  std::string all = read_whole(bytes, kMaxFrameBytes);
+  if (all.size() > kMaxFrameBytes) throw TraceError("must unpack to at most 1 GiB");
   return all;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kGramSize = 8;          ///< Elements in a gram.
 constexpr std::size_t kCommonGram = 256;      ///< More frequent grams do not identify a place.
 constexpr std::size_t kSampledGrams = 65536;  ///< About this many grams of a long `a` vote.
-constexpr std::int32_t kMostEdits = 512;
+constexpr std::int32_t kMaxEdits = 512;
 constexpr std::int32_t kNowhere = -(1 << 30);
 
 struct Gram {
@@ -126,7 +126,7 @@ class EditScript {
   /// Runs until `a` or the allowed number of edits is used up. Then end_x() and end_y() return how
   /// many elements of `a` and `b` it has aligned.
   void run() {
-    while (!grow_level() && levels() < kMostEdits) {
+    while (!grow_level() && levels() < kMaxEdits) {
     }
   }
   std::int32_t end_x() const { return end_x_; }

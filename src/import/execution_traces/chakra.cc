@@ -12,7 +12,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMostDamaged = 1000;
+constexpr std::int64_t kMaxDamaged = 1000;
 
 bool is_printable(std::string_view text) {
   return !text.empty() &&
@@ -82,7 +82,7 @@ class ChakraFile {
       if (damaged_++ == 0) first_damaged_ = offset;
       // After a wrong length, the reader no longer finds the starts of messages, so no nodes
       // follow.
-      if (damaged_ > kMostDamaged && damaged_ > static_cast<std::int64_t>(nodes_.count())) return;
+      if (damaged_ > kMaxDamaged && damaged_ > static_cast<std::int64_t>(nodes_.count())) return;
     }
   }
 

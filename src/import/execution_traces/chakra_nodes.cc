@@ -13,8 +13,8 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMostMicros = 4'000'000'000'000'000;
-constexpr std::size_t kMostMetadata = 256;
+constexpr std::int64_t kMaxMicros = 4'000'000'000'000'000;
+constexpr std::size_t kMaxMetadata = 256;
 
 /// A JSON text followed by the zero bytes that a JsonCursor requires.
 class PaddedJson {
@@ -59,8 +59,8 @@ struct PaddedArguments {
 
 /// Returns 0 for a number that does not fit.
 std::int64_t integer_or_zero(double number) {
-  constexpr double kMost = 9e18;
-  return number > -kMost && number < kMost ? static_cast<std::int64_t>(number) : 0;
+  constexpr double kMax = 9e18;
+  return number > -kMax && number < kMax ? static_cast<std::int64_t>(number) : 0;
 }
 
 /// The number in an attribute, of any type. REQUIRES: `fields` is at the value of the attribute.
@@ -220,7 +220,7 @@ void ChakraNodes::set_times(Draft& draft) {
   const auto possible = [](std::int64_t time, std::int64_t most) {
     return time >= 0 && time <= most;
   };
-  if (!possible(draft.start_micros, kMostMicros) || !possible(draft.duration_micros, kMostMicros)) {
+  if (!possible(draft.start_micros, kMaxMicros) || !possible(draft.duration_micros, kMaxMicros)) {
     ++impossible_times_;
     draft.start_micros = draft.duration_micros = 0;
   }
@@ -229,7 +229,7 @@ void ChakraNodes::set_times(Draft& draft) {
   node.duration_ns = draft.duration_micros * 1000;
   const auto replace = [&](ChakraAttribute attribute, std::int64_t& time) {
     const std::int64_t exact = draft.number(attribute, -1);
-    if (!possible(exact, 1000 * kMostMicros)) return;
+    if (!possible(exact, 1000 * kMaxMicros)) return;
     time = exact;
     trace_.tick_ns = 1;
   };
@@ -335,7 +335,7 @@ void ChakraNodes::add_metadata(std::string_view message) {
     const bool is_version = fields.number() == 1 && !fields.bytes().starts_with('\n');
     if (is_version) {
       trace_.metadata["version"] = json_string(fields.bytes());
-    } else if (fields.number() <= 2 && trace_.metadata.size() < kMostMetadata) {
+    } else if (fields.number() <= 2 && trace_.metadata.size() < kMaxMetadata) {
       read_metadata_attribute(fields.bytes());
     }
   }

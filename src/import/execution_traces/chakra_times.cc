@@ -37,8 +37,8 @@ std::uint32_t launcher_of(const std::vector<ChakraNode>& nodes, const ChakraNode
     }
     return kNone;
   };
-  constexpr std::size_t kMostCallers = 16;  // Usually there is one caller.
-  if (node.control.size() > kMostCallers) return first_cpu(node.data, [](auto) { return true; });
+  constexpr std::size_t kMaxCallers = 16;  // Usually there is one caller.
+  if (node.control.size() > kMaxCallers) return first_cpu(node.data, [](auto) { return true; });
   const auto any = [](std::uint64_t) { return true; };
   const auto in_data = [&](std::uint64_t id) { return is_among(node.data, id); };
   if (const std::uint32_t both = first_cpu(node.control, in_data); both != kNone) return both;

@@ -77,9 +77,9 @@ void ExecutionTensors::add(std::uint32_t host, const Arguments& arguments, bool 
   each_element(arguments.values, [&](const JsonValue& value) {
     const std::size_t i = argument++;
     if (i >= types.size() || !has_tensors(types[i].view())) return;
-    constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
+    constexpr std::size_t kMax = std::numeric_limits<std::uint16_t>::max();
     add_value(value, i < shapes.size() ? shapes[i] : JsonValue{}, types[i].view(),
-              {host, static_cast<std::uint16_t>(std::min(i, kMost)), is_output});
+              {host, static_cast<std::uint16_t>(std::min(i, kMax)), is_output});
   });
 }
 

@@ -12,10 +12,10 @@ namespace foretrace {
 namespace {
 
 /// If a smaller share of its ops matches, an execution trace belongs to another run.
-constexpr double kLeastShare = 0.5;
+constexpr double kMinShare = 0.5;
 /// Limit on the pairs of traces that are compared for one rank. More pairs mean that the folder
 /// holds recordings of several jobs.
-constexpr std::size_t kMostPairs = 16;
+constexpr std::size_t kMaxPairs = 16;
 
 void note_match(Trace& profiled, const Trace& execution, const OpMatch& match) {
   const std::string_view evidence = match.by_ids ? "the ids of their record functions"
@@ -59,7 +59,7 @@ std::vector<TracePair> pairs_of(const std::vector<Trace>& traces, std::int32_t r
     (is_execution_trace(traces[i]) ? executions : profiled).push_back(i);
   }
   std::vector<TracePair> pairs;
-  if (profiled.size() * executions.size() > kMostPairs) {
+  if (profiled.size() * executions.size() > kMaxPairs) {
     notes.add(Severity::warning,
               "ranks with too many traces to link an execution trace; name a pair",
               "rank " + std::to_string(rank));
@@ -72,7 +72,7 @@ std::vector<TracePair> pairs_of(const std::vector<Trace>& traces, std::int32_t r
   // from the profiler's trace.
   const auto quality = [&](const TracePair& pair) {
     const bool is_original = !traces[pair.execution].has_times;
-    return std::pair(pair.match.share() >= kLeastShare && is_original, pair.match.share());
+    return std::pair(pair.match.share() >= kMinShare && is_original, pair.match.share());
   };
   std::stable_sort(pairs.begin(), pairs.end(),
                    [&](const TracePair& a, const TracePair& b) { return quality(a) > quality(b); });
@@ -86,7 +86,7 @@ bool is_execution_trace(const Trace& trace) {
 }
 
 bool link_execution_trace(Trace& profiled, const Trace& execution, const OpMatch& match) {
-  if (match.share() < kLeastShare) {
+  if (match.share() < kMinShare) {
     profiled.notes.add(
         Severity::warning, "execution traces that do not belong to this trace, not linked",
         fmt::format("only {} % of its {} ops are in this trace",
@@ -118,8 +118,7 @@ void link_execution_traces(std::vector<Trace>& traces, Notes& notes) {
   for (const std::int32_t rank : ranks) {
     std::vector<bool> taken(traces.size());
     for (const TracePair& pair : pairs_of(traces, rank, notes)) {
-      if (taken[pair.profiled] || taken[pair.execution] || pair.match.share() < kLeastShare)
-        continue;
+      if (taken[pair.profiled] || taken[pair.execution] || pair.match.share() < kMinShare) continue;
       taken[pair.profiled] = taken[pair.execution] = true;
       linked += link_execution_trace(traces[pair.profiled], traces[pair.execution], pair.match);
     }

@@ -130,7 +130,7 @@ class Matcher {
   }
 
   OpMatch match_sequences() const {
-    constexpr std::size_t kMostThreads =
+    constexpr std::size_t kMaxThreads =
         64;  // Every pair is compared, and shorter threads have hardly any ops.
     OpMatch match;
     match.hosts.assign(execution_.hosts.size(), kNone);
@@ -139,8 +139,8 @@ class Matcher {
     const auto longer = [](const Hosts& a, const Hosts& b) { return a.size() > b.size(); };
     std::stable_sort(executed.begin(), executed.end(), longer);
     std::stable_sort(profiled.begin(), profiled.end(), longer);
-    if (executed.size() > kMostThreads) executed.resize(kMostThreads);
-    if (profiled.size() > kMostThreads) profiled.resize(kMostThreads);
+    if (executed.size() > kMaxThreads) executed.resize(kMaxThreads);
+    if (profiled.size() > kMaxThreads) profiled.resize(kMaxThreads);
     std::vector<bool> taken(profiled.size());
     for (const Hosts& ops : executed) {
       const std::size_t partner = partner_of(ops, profiled, taken);

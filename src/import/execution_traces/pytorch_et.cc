@@ -15,7 +15,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kLongestEtMetadata = 64 * 1024;
-constexpr std::size_t kMostEtKeys = 256;
+constexpr std::size_t kMaxEtKeys = 256;
 
 /// Whether a node of this name stands for a process or a thread.
 bool is_frame(std::string_view name) { return name.starts_with("[pytorch|profiler|execution_"); }
@@ -82,7 +82,7 @@ bool PytorchDocument::read_member() {
   JsonValue value;
   if (!json_.read(value)) return false;
   const std::string key(value.view());
-  if (keys_.size() < kMostEtKeys) keys_.push_back(key);
+  if (keys_.size() < kMaxEtKeys) keys_.push_back(key);
   if (json_.peek() != ':') return false;
   json_.skip();
   const char next = json_.peek();
@@ -94,7 +94,7 @@ bool PytorchDocument::read_member() {
   if (next == '{' || next == '[') return json_.skip_value();
   if (!json_.read(value)) return false;
   if (key == "pid" && is_integer(value)) process_ = to_integer(value);
-  if (value.size <= kLongestEtMetadata && trace_.metadata.size() < kMostEtKeys)
+  if (value.size <= kLongestEtMetadata && trace_.metadata.size() < kMaxEtKeys)
     trace_.metadata[key] = json_text(value);
   return true;
 }

@@ -20,8 +20,8 @@ constexpr std::string_view kMagic("SQLite format 3\0", 16);
 constexpr std::size_t kHeader = 100;
 /// A row takes at least this many bytes: one each for its place in the page, its size, its number
 /// and its header.
-constexpr std::int64_t kLeastRow = 4;
-constexpr std::int64_t kMostText = 64 << 20;
+constexpr std::int64_t kMinRow = 4;
+constexpr std::int64_t kMaxText = 64 << 20;
 
 std::uint64_t big_endian(std::string_view bytes) {
   std::uint64_t value = 0;
@@ -167,7 +167,7 @@ void SqliteFile::restrict() {
   }
   sqlite3_limit(database, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_limit(database, SQLITE_LIMIT_LENGTH,
-                static_cast<int>(std::min(std::max<std::int64_t>(size_, 4096), kMostText)));
+                static_cast<int>(std::min(std::max<std::int64_t>(size_, 4096), kMaxText)));
   // With memory-mapped reading, truncating the file meanwhile would kill the program.
   sqlite3_exec(database, "PRAGMA mmap_size=0; PRAGMA cell_size_check=1", nullptr, nullptr, nullptr);
 }
@@ -238,7 +238,7 @@ bool SqliteRows::next() {
   if (stepped == SQLITE_DONE) return false;
   ++number_;
   if (stepped != SQLITE_ROW) fail(sqlite3_errmsg(file_.database_.get()));
-  if (number_ > file_.size() / kLeastRow) fail("there are more rows than the file has room for");
+  if (number_ > file_.size() / kMinRow) fail("there are more rows than the file has room for");
   return true;
 }
 

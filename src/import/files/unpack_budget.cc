@@ -9,11 +9,11 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::int64_t kMostUnpacked = std::int64_t{16} << 30;
+constexpr std::int64_t kMaxUnpacked = std::int64_t{16} << 30;
 /// The ratio is not limited below this size.
 constexpr std::int64_t kHarmlessUnpacked = std::int64_t{256} << 20;
 /// The highest ratio of real traces is 34.
-constexpr std::int64_t kMostRatio = 200;
+constexpr std::int64_t kMaxRatio = 200;
 
 }  // namespace
 
@@ -24,12 +24,12 @@ void UnpackBudget::add_unpacked(UnpackStage stage, std::size_t unpacked) {
   const bool of_one_trace =
       stage == UnpackStage::file ? !holds_several_ : stage != UnpackStage::skipped;
   if (of_one_trace) check(counted.of_trace);
-  if (most_ > 0 || counted.total <= kHarmlessUnpacked || counted.total / kMostRatio <= packed_)
+  if (most_ > 0 || counted.total <= kHarmlessUnpacked || counted.total / kMaxRatio <= packed_)
     return;
   throw TraceError(
       fmt::format("unpacks to more than {} times its size, as no recording does ({} from {}); if "
                   "it is a recording, allow it with --max-unpacked 16GiB",
-                  kMostRatio, to_text(Bytes{counted.total}), to_text(Bytes{packed_})));
+                  kMaxRatio, to_text(Bytes{counted.total}), to_text(Bytes{packed_})));
 }
 
 void UnpackBudget::begin_trace() {
@@ -38,7 +38,7 @@ void UnpackBudget::begin_trace() {
 }
 
 void UnpackBudget::check(std::int64_t unpacked) const {
-  const std::int64_t most = most_ > 0 ? most_ : kMostUnpacked;
+  const std::int64_t most = most_ > 0 ? most_ : kMaxUnpacked;
   if (unpacked <= most) return;
   throw TraceError(fmt::format(
       "unpacks to more than {}, the most that is allowed; --max-unpacked {} allows more",

@@ -24,9 +24,9 @@ using Json = nlohmann::json;
 /// Longer than any record; the rest of a longer line is dropped.
 constexpr std::size_t kMaxLine = std::size_t{1} << 20;
 /// No job has more ranks.
-constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxLoggedRanks = std::int64_t{1} << 24;
 /// A folder whose first files are other ones is no folder of logs.
-constexpr std::size_t kMostSniffed = 16;
+constexpr std::size_t kMaxSniffed = 16;
 constexpr std::string_view kVersion = "inspector_output_format_version";
 
 /// Lines of a source, one at a time.
@@ -140,7 +140,7 @@ class LogReader {
   void add(const Json& json, const Json& record, const std::string& prefix) {
     const Json& header = member(json, "header");
     const auto field = [&](const char* what) { return prefix + what; };
-    const auto ranks = number_in(header, "n_ranks", 1, kMaxRanks);
+    const auto ranks = number_in(header, "n_ranks", 1, kMaxLoggedRanks);
     const auto rank = number_in(header, "rank", 0, ranks.value_or(0) - 1);
     const auto nodes = number_in(header, "nnodes", 1, ranks.value_or(0));
     const auto number = number_in(record, field("_sn").c_str(), 0, INT64_MAX);
@@ -205,7 +205,7 @@ std::vector<std::string> log_files(const std::string& path) {
 
 bool holds_inspector_log(const std::string& path) {
   std::vector<std::string> files = log_files(path);
-  files.resize(std::min(files.size(), kMostSniffed));
+  files.resize(std::min(files.size(), kMaxSniffed));
   return std::ranges::any_of(
       files, [](const std::string& file) { return begins_like_log(TraceFile(file)); });
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "nccl_";
 /// Times above are impossible.
-constexpr double kMostMicroseconds = 1e12;
+constexpr double kMaxLoggedMicroseconds = 1e12;
 
 /// The value of a label, or nothing: `labels` is `gpu="GPU0",nranks="4"`. No value that is read has
 /// a quote in it.
@@ -74,7 +74,7 @@ void InspectorText::each(const std::function<void(const InspectedOperation&)>& v
                              .number = {},
                              .bytes = {},
                              .bus_bandwidth = figures.bus_gigabytes * 1e9};
-    if (figures.microseconds <= 0 || figures.microseconds > kMostMicroseconds ||
+    if (figures.microseconds <= 0 || figures.microseconds > kMaxLoggedMicroseconds ||
         found.operation.empty() || found.ranks == 0 || found.nodes == 0 ||
         found.nodes > found.ranks)
       continue;

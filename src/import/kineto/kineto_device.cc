@@ -16,19 +16,19 @@ namespace {
 /// such a list. Numbers after the third one are factors of it.
 LaunchShapes::Sizes sizes_of(const KinetoEvent& event, Field field) {
   if (!event.has(field) || event[field].kind != ValueKind::array) return {};
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::uint32_t>::max();
   LaunchShapes::Sizes sizes = {1, 1, 1};
   std::size_t at = 0;
   std::int64_t factor = 0;
   bool in_number = false;
   for (const char c : event[field].view()) {
     if (c >= '0' && c <= '9') {
-      factor = std::min(kMost, factor * 10 + (c - '0'));
+      factor = std::min(kMax, factor * 10 + (c - '0'));
       in_number = true;
     } else if (in_number) {
       std::int64_t& size = sizes[std::min<std::size_t>(at++, 2)];
-      size = factor == 0 ? 0 : std::min(size, kMost / factor + 1) * factor;
-      size = std::min(size, kMost);
+      size = factor == 0 ? 0 : std::min(size, kMax / factor + 1) * factor;
+      size = std::min(size, kMax);
       factor = 0;
       in_number = false;
     }

@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::ptrdiff_t kLongestMetadata = 64 * 1024;
-constexpr std::size_t kMostKeys = 256;
+constexpr std::size_t kMaxKeys = 256;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ bool KinetoDocument::read_member() {
   JsonValue value;
   std::string key;
   if (!read_value(value, key)) return false;
-  if (keys_.size() < kMostKeys) keys_.push_back(key);
+  if (keys_.size() < kMaxKeys) keys_.push_back(key);
   if (peek() != ':') return false;
   ++at_;
   const char next = peek();
@@ -150,7 +150,7 @@ void KinetoDocument::note_metadata(const std::string& key, const JsonValue& valu
   if (key == "baseTimeNanoseconds" && is_integer(value)) base_ns_ = to_integer(value);
   if (key == "deviceProperties") read_device_properties(text, trace_);
   if (key == "distributedInfo") read_distributed_info(text, trace_);
-  if (std::ssize(text) <= kLongestMetadata && trace_.metadata.size() < kMostKeys)
+  if (std::ssize(text) <= kLongestMetadata && trace_.metadata.size() < kMaxKeys)
     trace_.metadata[key] = std::move(text);
 }
 

@@ -13,7 +13,7 @@ namespace {
 /// bracket seems to continue to the end of the file. Searching for the end of such events takes
 /// time, so only a few are allowed.
 constexpr std::ptrdiff_t kLongestEvent = 16 << 20;
-constexpr std::int64_t kMostUnfinished = 100;
+constexpr std::int64_t kMaxUnfinished = 100;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ bool KinetoDocument::read_event() {
 /// last one and cut off. Returns false if nothing after it can be read.
 bool KinetoDocument::leave_out_event(bool unfinished) {
   const std::int64_t start = offset();
-  const bool hopeless = unfinished && ++unfinished_ > kMostUnfinished;
+  const bool hopeless = unfinished && ++unfinished_ > kMaxUnfinished;
   if (hopeless || !skip_to_next_event()) {
     note_cut(unfinished ? "in the middle of an event" : "in an event that is not JSON", start);
     return false;

@@ -10,8 +10,8 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kFirstText = -1000000;  ///< Id that stands for the empty text.
-constexpr std::uint32_t kMostLanes = 0xffff;
-constexpr std::size_t kMostNames = 100000;
+constexpr std::uint32_t kMaxLanes = 0xffff;
+constexpr std::size_t kMaxNames = 100000;
 
 }  // namespace
 
@@ -65,9 +65,9 @@ std::int64_t KinetoLanes::identity(const JsonValue& value) {
 std::uint16_t KinetoLanes::thread(std::int64_t process, std::int64_t id) {
   bool is_new = false;
   const std::uint32_t number = threads_.number(process, id, is_new);
-  if (number >= kMostLanes) {
+  if (number >= kMaxLanes) {
     ++too_many_;
-    return static_cast<std::uint16_t>(kMostLanes - 1);
+    return static_cast<std::uint16_t>(kMaxLanes - 1);
   }
   if (is_new) trace_.threads.push_back({.process = process, .id = id, .name = {}});
   return static_cast<std::uint16_t>(number);
@@ -76,20 +76,20 @@ std::uint16_t KinetoLanes::thread(std::int64_t process, std::int64_t id) {
 std::uint16_t KinetoLanes::stream(std::int64_t device, std::int64_t id) {
   bool is_new = false;
   const std::uint32_t number = streams_.number(device, id, is_new);
-  if (number >= kMostLanes) {
+  if (number >= kMaxLanes) {
     ++too_many_;
-    return static_cast<std::uint16_t>(kMostLanes - 1);
+    return static_cast<std::uint16_t>(kMaxLanes - 1);
   }
   if (is_new) trace_.streams.push_back({.device = to_int32(device), .id = id});
   return static_cast<std::uint16_t>(number);
 }
 
 void KinetoLanes::name_thread(std::int64_t process, std::int64_t id, std::string_view name) {
-  if (thread_names_.size() < kMostNames) thread_names_.push_back({process, id, std::string(name)});
+  if (thread_names_.size() < kMaxNames) thread_names_.push_back({process, id, std::string(name)});
 }
 
 void KinetoLanes::name_process(std::int64_t process, std::string_view name) {
-  if (process_names_.size() < kMostNames) process_names_.try_emplace(process, name);
+  if (process_names_.size() < kMaxNames) process_names_.try_emplace(process, name);
 }
 
 std::string_view KinetoLanes::process_name(std::int64_t process) const {

@@ -47,11 +47,11 @@ void read_distributed_info(const std::string& text, Trace& trace) {
   trace.rank_is_known = true;
   nlohmann::json json;
   if (!read(text, json, trace, "distributedInfo") || !json.is_object()) return;
-  constexpr std::int64_t kMost = 1 << 24;
+  constexpr std::int64_t kMax = 1 << 24;
   const std::int64_t rank = integer(json, "rank", 0);
   const std::int64_t size = integer(json, "world_size", 1);
-  if (rank >= 0 && rank < kMost) trace.rank = static_cast<std::int32_t>(rank);
-  if (size >= 1 && size < kMost) trace.world_size = static_cast<std::int32_t>(size);
+  if (rank >= 0 && rank < kMax) trace.rank = static_cast<std::int32_t>(rank);
+  if (size >= 1 && size < kMax) trace.world_size = static_cast<std::int32_t>(size);
 }
 
 }  // namespace foretrace

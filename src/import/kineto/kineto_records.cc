@@ -184,7 +184,7 @@ void KinetoRecords::add_lane_work(const KinetoEvent& event, KinetoTimes& times) 
   const std::int64_t begin = event.integer(Field::begin_ns, -1);
   const std::int64_t length = event.integer(Field::length_ns, -1);
   if (begin < times.start || begin >= times.start + kTick) return;
-  if (length < 0 || length / kTick < times.duration / kTick - 1 || length > kMostDuration) return;
+  if (length < 0 || length / kTick < times.duration / kTick - 1 || length > kMaxDuration) return;
   times = {.start = begin, .duration = length};
   to_.note_finer_times(begin % kTick != 0 || length % kTick != 0);
 }
@@ -269,7 +269,7 @@ void KinetoRecords::end_range(const KinetoEvent& event) {
   HostRecord record = open_[thread].back();
   open_[thread].pop_back();
   record.duration_ns = end - record.start_ns;
-  if (record.duration_ns < 0 || record.duration_ns > kMostDuration) {
+  if (record.duration_ns < 0 || record.duration_ns > kMaxDuration) {
     to_.count(KinetoOddity::negative_duration);
     record.duration_ns = 0;
   }

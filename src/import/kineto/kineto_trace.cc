@@ -49,7 +49,7 @@ void KinetoTrace::write_notes() const {
 bool KinetoTrace::read_start(const KinetoEvent& event, std::int64_t& start) {
   if (!event.has(Field::start)) return count(KinetoOddity::no_time), false;
   ExactTime time;
-  if (!to_nanoseconds(event[Field::start], kMostTime, time))
+  if (!to_nanoseconds(event[Field::start], kMaxTime, time))
     return count(KinetoOddity::bad_time), false;
   whole_us_ &= time.whole_us;
   start = time.ns;
@@ -59,7 +59,7 @@ bool KinetoTrace::read_start(const KinetoEvent& event, std::int64_t& start) {
 std::int64_t KinetoTrace::read_duration(const KinetoEvent& event) {
   if (!event.has(Field::duration)) return count(KinetoOddity::no_duration), 0;
   ExactTime time;
-  if (!to_nanoseconds(event[Field::duration], kMostDuration, time))
+  if (!to_nanoseconds(event[Field::duration], kMaxDuration, time))
     return count(KinetoOddity::bad_duration), 0;
   if (time.ns < 0) return count(KinetoOddity::negative_duration), 0;
   whole_us_ &= time.whole_us;

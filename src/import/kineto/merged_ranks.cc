@@ -12,7 +12,7 @@ constexpr std::string_view kDigits = "0123456789";
 constexpr std::string_view kPidKey = "\"pid\"";
 constexpr std::size_t kLongestPid = 128;
 /// More marks than this are not ranks.
-constexpr std::size_t kMostMarks = 4096;
+constexpr std::size_t kMaxMarks = 4096;
 
 /// The text behind the key at the front of `text`; empty if it is a number or longer than a pid.
 std::string_view pid_behind_key(std::string_view text) {
@@ -57,7 +57,7 @@ std::vector<std::string> rank_marks(Source& bytes) {
   constexpr std::size_t kMarksPiece = 1 << 20;
   Marks marks;
   std::string window;
-  for (bool more = true; more && marks.size() <= kMostMarks;) {
+  for (bool more = true; more && marks.size() <= kMaxMarks;) {
     const std::size_t kept = window.size();
     window.resize(kept + kMarksPiece);
     const std::size_t got = bytes.read(window.data() + kept, kMarksPiece);
@@ -66,7 +66,7 @@ std::vector<std::string> rank_marks(Source& bytes) {
     window.erase(0, find_marks(window, more, marks));
   }
   std::vector<std::string> all;
-  if (marks.size() > kMostMarks) return all;
+  if (marks.size() > kMaxMarks) return all;
   for (const auto& [size, mark] : marks) all.push_back(mark);
   return all;
 }

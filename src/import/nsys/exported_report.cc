@@ -28,8 +28,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostExportBytes = std::int64_t{16} << 30U;
-constexpr auto kMostExportTime = std::chrono::minutes(10);
+constexpr std::int64_t kMaxExportBytes = std::int64_t{16} << 30U;
+constexpr auto kMaxExportTime = std::chrono::minutes(10);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
 bool is_report(const std::string& path) {
@@ -117,7 +117,7 @@ ExportedReport::ExportedReport(const std::string& path, const ImportOptions& opt
   database_.emplace(folder_, "report.sqlite", 0600);
   log_.emplace(folder_, "log", 0600);
   try {
-    run(program, options.max_unpacked > 0 ? options.max_unpacked : kMostExportBytes);
+    run(program, options.max_unpacked > 0 ? options.max_unpacked : kMaxExportBytes);
   } catch (const TraceError& error) {
     throw TraceError(
         fmt::format("{}: cannot be exported by {}: {}", report_, program, error.what()));
@@ -144,7 +144,7 @@ void ExportedReport::run(const std::string& program, std::int64_t most_bytes) co
     }
     if (bytes > most_bytes)
       return fmt::format("it writes more than {} (--max-unpacked)", to_text(Bytes{most_bytes}));
-    if (std::chrono::steady_clock::now() - begin > kMostExportTime)
+    if (std::chrono::steady_clock::now() - begin > kMaxExportTime)
       return "it takes more than 10 minutes";
     return {};
   });

@@ -17,7 +17,7 @@ namespace {
 
 /// The newest major version of the tables that this reader knows.
 constexpr std::int64_t kKnownMajor = 3;
-constexpr std::size_t kMostMessages = 12;
+constexpr std::size_t kMaxMessages = 12;
 constexpr std::size_t kLongestMessage = 200;
 constexpr std::int64_t kSeverityWarning = 2;
 constexpr std::int64_t kSeverityError = 3;
@@ -88,7 +88,7 @@ std::int64_t read_session(NsysTables& tables) {
 }
 
 void read_export(NsysTables& tables) {
-  constexpr std::int64_t kMostRanks = 1 << 24;
+  constexpr std::int64_t kMaxRanks = 1 << 24;
   SqliteRows rows(tables.file, "META_DATA_EXPORT", {"name", "value"});
   while (rows.next()) {
     const std::string name(rows.text(0));
@@ -104,9 +104,9 @@ void read_export(NsysTables& tables) {
           "the tables are newer than the known versions; anything that was renamed is "
           "missing from the trace",
           "version " + std::string(value));
-    } else if (name == nsys_words::kRank && number >= 0 && number < kMostRanks) {
+    } else if (name == nsys_words::kRank && number >= 0 && number < kMaxRanks) {
       tables.trace.rank = static_cast<std::int32_t>(number);
-    } else if (name == nsys_words::kWorldSize && number >= 1 && number <= kMostRanks) {
+    } else if (name == nsys_words::kWorldSize && number >= 1 && number <= kMaxRanks) {
       tables.trace.world_size = static_cast<std::int32_t>(number);
     } else if (name == nsys_words::kTick && number >= 1) {
       tables.trace.tick_ns = number;
@@ -132,7 +132,7 @@ void read_messages(NsysTables& tables) {
     text = tables.trace.names[tables.strings.intern(text)];
     const bool matters = text.find("CUDA") != text.npos || text.find("NVTX") != text.npos ||
                          text.find("CUPTI") != text.npos;
-    if (!matters || (!seen.contains(text) && seen.size() >= kMostMessages)) {
+    if (!matters || (!seen.contains(text) && seen.size() >= kMaxMessages)) {
       tables.trace.notes.add(Severity::info, "other warnings of Nsight Systems while it recorded",
                              text);
     } else {

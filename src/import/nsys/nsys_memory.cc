@@ -29,7 +29,7 @@ struct MemoryColumn {
 };
 
 constexpr std::int64_t kDeallocation = 1;
-constexpr std::int64_t kMostDevices = 0x7fff;
+constexpr std::int64_t kMaxDevices = 0x7fff;
 
 /// Whether `kind` is pageable or pinned memory, by the numbers of the table ENUM_CUDA_MEM_KIND.
 bool is_on_host(std::int64_t kind) { return kind == 0 || kind == 1; }
@@ -97,7 +97,7 @@ void read_nsys_memory(NsysTables& tables, const NsysCalls& calls) {
     const std::int64_t number = rows.integer(MemoryColumn::device, -1);
     const bool on_device = !(rows.has(MemoryColumn::memory_kind) &&
                              is_on_host(rows.integer(MemoryColumn::memory_kind))) &&
-                           number >= 0 && number <= kMostDevices;
+                           number >= 0 && number <= kMaxDevices;
     record.device = static_cast<std::int16_t>(on_device ? number : -1);
     if (on_device && from_pool && rows.has(MemoryColumn::stream_id))
       record.stream = tables.stream(rows, MemoryColumn::device, MemoryColumn::stream_id);

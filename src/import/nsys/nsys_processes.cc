@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kThreadBits = 0xffffff;
 constexpr std::int64_t kNoDevice = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostProcesses = 4096;
+constexpr std::size_t kMaxProcesses = 4096;
 
 std::int64_t process_part(std::int64_t global) { return global & ~kThreadBits; }
 std::int64_t pid_part(std::int64_t global) { return (global >> 24) & kThreadBits; }
@@ -91,14 +91,14 @@ void name_processes(const SqliteFile& file, std::vector<NsysProcess>& processes)
 /// Sets the ranks that MPI recorded and sorts the processes by them. Returns false, and changes
 /// nothing, unless every process has a different rank.
 bool take_mpi_ranks(const SqliteFile& file, std::vector<NsysProcess>& processes) {
-  constexpr std::int64_t kMostRanks = 1 << 24;
+  constexpr std::int64_t kMaxRanks = 1 << 24;
   std::map<std::int64_t, std::int64_t> ranks;
   SqliteRows rows(file, "MPI_RANKS", {"globalTid", "rank"});
   while (rows.next()) ranks.emplace(process_part(rows.integer(0)), rows.integer(1, -1));
   std::set<std::int64_t> different;
   for (const NsysProcess& process : processes) {
     const auto rank = ranks.find(process.global);
-    if (rank == ranks.end() || rank->second < 0 || rank->second >= kMostRanks) return false;
+    if (rank == ranks.end() || rank->second < 0 || rank->second >= kMaxRanks) return false;
     different.insert(rank->second);
   }
   if (different.size() != processes.size()) return false;
@@ -156,9 +156,9 @@ NsysProcesses find_nsys_processes(const SqliteFile& file) {
       if (processes.left_out++ == 0) processes.first_left_out = std::to_string(pid_part(global));
     }
   }
-  if (chosen.size() > kMostProcesses) {
+  if (chosen.size() > kMaxProcesses) {
     throw TraceError(fmt::format("must contain at most {} processes, but contains {}",
-                                 kMostProcesses, chosen.size()));
+                                 kMaxProcesses, chosen.size()));
   }
   use_machine_order(file, chosen);
   processes.all = in_order(chosen);

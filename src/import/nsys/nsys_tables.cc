@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 /// The difference of times further from 0 could overflow 64 bits.
-constexpr std::int64_t kMostNsysTime = 2'000'000'000'000'000'000;
+constexpr std::int64_t kMaxNsysTime = 2'000'000'000'000'000'000;
 
 struct NsysOddityNote {
   Severity severity;
@@ -87,7 +87,7 @@ bool NsysTables::take_times(const SqliteRows& row, int start, int end, Times& ti
   times.start = row.integer(start);
   const std::int64_t finish = row.integer(end, times.start);
   const auto possible = [](std::int64_t time) {
-    return time >= -kMostNsysTime && time <= kMostNsysTime;
+    return time >= -kMaxNsysTime && time <= kMaxNsysTime;
   };
   if (!row.has(start) || !possible(times.start) || !possible(finish)) {
     count(NsysOddity::bad_time, "row " + std::to_string(row.number()));
@@ -98,7 +98,7 @@ bool NsysTables::take_times(const SqliteRows& row, int start, int end, Times& ti
     count(NsysOddity::negative_duration, "row " + std::to_string(row.number()));
     times.duration = 0;
   }
-  times.duration = std::min(times.duration, kMostDuration);
+  times.duration = std::min(times.duration, kMaxDuration);
   return true;
 }
 

@@ -128,7 +128,7 @@ class PerfettoDocument {
   }
 
   static SequenceClock read_clock(std::string_view message, std::uint64_t& id) {
-    constexpr std::uint64_t kMostUnit = 1'000'000;
+    constexpr std::uint64_t kMaxUnit = 1'000'000;
     SequenceClock clock;
     std::uint64_t unit = 0;
     ProtoReader parts(message);
@@ -138,7 +138,7 @@ class PerfettoDocument {
       if (parts.number() == 3) clock.counts_on = parts.unsigned_value() != 0;
       if (parts.number() == 4) unit = parts.unsigned_value();
     }
-    if (unit > 0 && unit <= kMostUnit) clock.unit_ns = static_cast<std::int64_t>(unit);
+    if (unit > 0 && unit <= kMaxUnit) clock.unit_ns = static_cast<std::int64_t>(unit);
     return clock;
   }
 
@@ -195,9 +195,9 @@ class PerfettoDocument {
                                            : __builtin_sub_overflow(time, clock.value, &step) ||
                                                  __builtin_mul_overflow(step, clock.unit_ns, &step);
       if (too_far || __builtin_add_overflow(clock.base_ns, step, &time_ns)) return false;
-      if (clock.counts_on && time_ns >= 0 && time_ns <= kMostTime) clock.base_ns = time_ns;
+      if (clock.counts_on && time_ns >= 0 && time_ns <= kMaxTime) clock.base_ns = time_ns;
     }
-    return time_ns >= 0 && time_ns <= kMostTime;
+    return time_ns >= 0 && time_ns <= kMaxTime;
   }
 
   void write_notes() {

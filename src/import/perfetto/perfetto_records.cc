@@ -293,11 +293,11 @@ void PerfettoRecords::add_memory(const PerfettoEvent& event, std::int64_t time_n
 /// Reads the facts about the whole trace that our own exporter adds.
 void PerfettoRecords::add_trace_facts(const PerfettoEvent& event) {
   constexpr std::string_view kMetadata = "metadata ";
-  constexpr std::int64_t kMostRanks = 1 << 24;
+  constexpr std::int64_t kMaxRanks = 1 << 24;
   trace_.tick_ns = std::max<std::int64_t>(event.number("tick_ns", 1), 1);
   const std::int64_t size = event.number("world_size", 1), rank = event.number("rank", 0);
-  if (size >= 1 && size < kMostRanks) trace_.world_size = static_cast<std::int32_t>(size);
-  if (rank >= 0 && rank < kMostRanks) trace_.rank = static_cast<std::int32_t>(rank);
+  if (size >= 1 && size < kMaxRanks) trace_.world_size = static_cast<std::int32_t>(size);
+  if (rank >= 0 && rank < kMaxRanks) trace_.rank = static_cast<std::int32_t>(rank);
   for (const PerfettoArgument& argument : event.arguments) {
     if (argument.key.starts_with(kMetadata))
       trace_.metadata[std::string(argument.key.substr(kMetadata.size()))] = argument.text;

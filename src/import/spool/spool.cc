@@ -43,10 +43,9 @@ void write_notes(const SpoolIndex& index, const SpoolRecords& records, const spo
   const SpoolFile::Damage& damage = index.damage;
   const auto warn = [&](std::string_view text, std::uint64_t count, const std::string& example) {
     // The counters of a damaged header can have any value.
-    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    constexpr std::uint64_t kMax = std::numeric_limits<std::int64_t>::max();
     if (count != 0)
-      notes.add(Severity::warning, text, example,
-                static_cast<std::int64_t>(std::min(count, kMost)));
+      notes.add(Severity::warning, text, example, static_cast<std::int64_t>(std::min(count, kMax)));
   };
   const auto tell = [&](std::string_view text, std::int64_t count) {
     if (count != 0) notes.add(Severity::info, text, {}, count);

@@ -74,7 +74,7 @@ bool SpoolFile::next(std::size_t& at, Chunk& chunk, Damage& damage) const {
     std::memcpy(static_cast<void*>(&head), bytes_.data() + at, sizeof head);
     const bool sound = head.magic == spool::kChunkMagic &&
                        head.head_crc == crc32c(&head, offsetof(spool::ChunkHeader, head_crc));
-    if (!sound || head.bytes > spool::kMostChunkBytes || head.bytes % 8 != 0) {
+    if (!sound || head.bytes > spool::kMaxChunkBytes || head.bytes % 8 != 0) {
       pass_over(at, damage);
       continue;
     }

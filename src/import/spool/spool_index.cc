@@ -201,8 +201,8 @@ void SpoolIndex::name_thread(const spool::ThreadName& row) {
 }
 
 std::int64_t sound_time(std::uint64_t time) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
-  return static_cast<std::int64_t>(std::min(time, kMost));
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 62U;
+  return static_cast<std::int64_t>(std::min(time, kMax));
 }
 
 std::int64_t SpoolIndex::on_device_clock(std::uint64_t monotonic) const {

@@ -113,8 +113,8 @@ SpoolRecords::Times SpoolRecords::times_of(std::uint64_t start, std::uint64_t en
 
 void SpoolRecords::add_device(const spool::Device& row) {
   // The row of a device is repeated for every context. No machine has more devices than this.
-  constexpr std::size_t kMostDevices = 1024;
-  if (row.ordinal >= kMostDevices) return;
+  constexpr std::size_t kMaxDevices = 1024;
+  if (row.ordinal >= kMaxDevices) return;
   if (known_devices_.size() <= row.ordinal) known_devices_.resize(std::size_t{row.ordinal} + 1);
   if (known_devices_[row.ordinal]) return;
   known_devices_[row.ordinal] = true;

@@ -8,16 +8,16 @@ namespace foretrace {
 namespace {
 
 /// Limits of the integers that fit into the value itself: 60 bits.
-constexpr std::int64_t kMostInPlace = (std::int64_t{1} << 59) - 1;
-constexpr std::int64_t kLeastInPlace = -(std::int64_t{1} << 59);
+constexpr std::int64_t kMaxInPlace = (std::int64_t{1} << 59) - 1;
+constexpr std::int64_t kMinInPlace = -(std::int64_t{1} << 59);
 
 /// Limit on the memory of the values, as a multiple of the file's size. Real snapshots need up to
 /// 2.5 times; below kHarmless bytes there is no limit.
-constexpr std::size_t kMostGrowth = 8;
+constexpr std::size_t kMaxGrowth = 8;
 constexpr std::size_t kHarmless = std::size_t{64} << 20;
 
 /// Limit on the keys that find() searches. No dict that the reader needs has more.
-constexpr std::size_t kMostSharedKeys = 256;
+constexpr std::size_t kMaxSharedKeys = 256;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ std::span<const PlainValue> PlainData::items(PlainValue value) const {
 PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
   if (!dict.is_dict()) return {};
   const auto all = items(dict);
-  const std::size_t least = all.size() > 2 * kMostSharedKeys ? all.size() - 2 * kMostSharedKeys : 0;
+  const std::size_t least = all.size() > 2 * kMaxSharedKeys ? all.size() - 2 * kMaxSharedKeys : 0;
   // If a key occurs twice, the last one counts, as in Python.
   for (std::size_t i = all.size(); i >= least + 2; i -= 2) {
     if (all[i - 2].kind() == PlainKind::text && text(all[i - 2]) == key) return all[i - 1];
@@ -59,7 +59,7 @@ PlainValue PlainData::find(PlainValue dict, std::string_view key) const {
 }
 
 PlainValue PlainData::make_integer(std::int64_t value) {
-  if (value >= kLeastInPlace && value <= kMostInPlace)
+  if (value >= kMinInPlace && value <= kMaxInPlace)
     return make(PlainKind::integer, static_cast<std::uint64_t>(value));
   integers_.push_back(value);
   return make(PlainKind::big_integer, integers_.size() - 1);
@@ -91,7 +91,7 @@ void PlainData::check_size(std::size_t size) const {
   const std::size_t taken = containers_.size() * (sizeof(containers_[0]) + kBookkeeping) +
                             elements_ * sizeof(PlainValue) + texts_.size() * sizeof(texts_[0]) +
                             (reals_.size() + integers_.size()) * sizeof(double);
-  if (taken <= kHarmless || taken / kMostGrowth <= size) return;
+  if (taken <= kHarmless || taken / kMaxGrowth <= size) return;
   throw TraceError(
       fmt::format("must be a snapshot, but consists of more and smaller values than any snapshot "
                   "({} lists and dicts in {} bytes)",

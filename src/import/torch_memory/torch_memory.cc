@@ -24,7 +24,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::size_t kLongestSnapshotMetadata = 64 * 1024;
-constexpr std::int64_t kMostMicroseconds = 4'000'000'000'000'000;
+constexpr std::int64_t kMaxMicroseconds = 4'000'000'000'000'000;
 
 bool is_json_snapshot(std::string_view head) {
   const std::size_t start = head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -144,8 +144,8 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
                                text(annotation, "name")};
   if (stage == "START") return open_.push_back(started);
   // The search is bounded, so that each of many ends without a beginning takes little time.
-  constexpr std::size_t kMostOpen = 256;
-  const std::size_t least = open_.size() > kMostOpen ? open_.size() - kMostOpen : 0;
+  constexpr std::size_t kMaxOpen = 256;
+  const std::size_t least = open_.size() > kMaxOpen ? open_.size() - kMaxOpen : 0;
   for (std::size_t i = open_.size(); i-- > least;) {
     const OpenAnnotation& open = open_[i];
     if (open.name != started.name || open.thread != started.thread || open.start_ns > time_ns)
@@ -164,8 +164,8 @@ void SnapshotReader::read_annotation(PlainValue annotation, const std::string& p
 }
 
 NameId SnapshotReader::text(PlainValue dict, std::string_view key) {
-  constexpr std::size_t kMost = 4096;
-  return trace_.names.intern(valid_text(data_.text(data_.find(dict, key)).substr(0, kMost)));
+  constexpr std::size_t kMax = 4096;
+  return trace_.names.intern(valid_text(data_.text(data_.find(dict, key)).substr(0, kMax)));
 }
 
 /// The thread that represents a device: annotations name the current device, but not their thread.
@@ -183,7 +183,7 @@ bool SnapshotReader::read_time(PlainValue event, std::int64_t& time_ns, const st
   const PlainValue value = data_.find(event, "time_us");
   const auto time = data_.integer(value);
   if (!time) return count(Oddity::no_time, place), false;
-  if (*time < -kMostMicroseconds || *time > kMostMicroseconds)
+  if (*time < -kMaxMicroseconds || *time > kMaxMicroseconds)
     return count(Oddity::bad_time, place), false;
   time_ns = *time * 1000;
   return true;

@@ -52,7 +52,7 @@ std::string element(std::string_view list, std::size_t at) {
   return fmt::format("{}[{}]", list, at);
 }
 
-constexpr std::int64_t kMostDevice = std::numeric_limits<std::int16_t>::max();
+constexpr std::int64_t kMaxDevice = std::numeric_limits<std::int16_t>::max();
 
 }  // namespace
 
@@ -70,7 +70,7 @@ void SnapshotReader::read_segment(PlainValue value, const std::string& place) {
   const std::int64_t device = integer(value, "device", 0);
   if (!address) return count(Oddity::no_address, place);
   if (bytes < 0 || !sizes_.accept(bytes)) return count(Oddity::bad_size, place);
-  if (device < 0 || device > kMostDevice) return count(Oddity::bad_device, place);
+  if (device < 0 || device > kMaxDevice) return count(Oddity::bad_device, place);
   MemorySegment segment;
   segment.address = static_cast<std::uint64_t>(*address);
   segment.bytes = bytes;
@@ -131,7 +131,7 @@ void SnapshotReader::read_histories(PlainValue traces) {
   std::int64_t device = 0;
   for (const PlainValue events : data_.items(traces)) {
     const std::string place = element("device_traces", static_cast<std::size_t>(device));
-    if (device > kMostDevice) {
+    if (device > kMaxDevice) {
       count(Oddity::bad_device, place);
     } else if (events.is_list() && is_new_list(events, place)) {
       read_history(events, static_cast<std::int32_t>(device));

@@ -9,7 +9,7 @@ namespace {
 
 /// Limit on the text of all stacks, for each byte of the file. It is seldom longer than the file.
 constexpr std::size_t kTextPerByte = 16;
-constexpr std::size_t kLeastBudget = std::size_t{16} << 20;
+constexpr std::size_t kMinBudget = std::size_t{16} << 20;
 
 /// Replaces ';' by ',', because ';' separates frames, and a line break by a blank.
 std::string cleaned(std::string_view text) {
@@ -27,7 +27,7 @@ std::string valid_text(std::string_view text) {
 }
 
 SnapshotStacks::SnapshotStacks(const PlainData& data, Names& names, std::size_t file_size)
-    : data_(data), names_(names), budget_(kLeastBudget + kTextPerByte * file_size) {}
+    : data_(data), names_(names), budget_(kMinBudget + kTextPerByte * file_size) {}
 
 NameId SnapshotStacks::stack(PlainValue frames) {
   const auto items = data_.items(frames);

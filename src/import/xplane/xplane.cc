@@ -171,7 +171,7 @@ class XSpaceReader {
     for (const std::string_view message_of_stat : plane.stats) {
       const XStat stat = plane.stat(message_of_stat);
       if (stat.name == "process_id" && !device) process = stat.number;
-      if (stat.name == "profile_start_time" && stat.number > 0 && stat.number < kMostTime)
+      if (stat.name == "profile_start_time" && stat.number > 0 && stat.number < kMaxTime)
         start_of_profile_ = stat.number;
       if (properties != kNone) describe_device(trace_.properties[properties], stat);
     }
@@ -223,8 +223,8 @@ class XSpaceReader {
     damaged_ += fields.damaged() ? 1 : 0;
     if (thread.name.empty()) thread.name = text(shown);
     if (events.empty()) return;
-    constexpr std::size_t kMostLines = 0xffff;
-    if (trace_.threads.size() >= kMostLines || start < 0 || start > kMostTime) {
+    constexpr std::size_t kMaxLines = 0xffff;
+    if (trace_.threads.size() >= kMaxLines || start < 0 || start > kMaxTime) {
       ++lines_left_out_;
       return;
     }
@@ -246,9 +246,9 @@ class XSpaceReader {
       is_sum |= fields.number() == 5;
     }
     damaged_ += fields.damaged() ? 1 : 0;
-    constexpr std::int64_t kMostPicoseconds = kMostTime;
-    if (is_sum || offset < 0 || length < 0 || offset > kMostPicoseconds ||
-        length > kMostPicoseconds) {
+    constexpr std::int64_t kMaxPicoseconds = kMaxTime;
+    if (is_sum || offset < 0 || length < 0 || offset > kMaxPicoseconds ||
+        length > kMaxPicoseconds) {
       ++(is_sum ? sums_ : bad_times_);
       return;
     }

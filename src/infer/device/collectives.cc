@@ -80,9 +80,9 @@ std::int64_t element_bytes(std::string_view type) {
 /// Size of the whole buffer as nccl-tests counts it: the larger of input and output; 0 if the
 /// recording claims more than any device holds.
 Bytes bytes_of(const CollectiveDetails& details, std::string_view type) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 44;
   const std::int64_t elements = std::max(details.in_elements, details.out_elements);
-  if (elements < 0 || elements > kMostElements) return {};
+  if (elements < 0 || elements > kMaxElements) return {};
   return {elements * element_bytes(type)};
 }
 

@@ -31,7 +31,7 @@ constexpr double kChunk = 65536;              ///< Elements of a block.
 constexpr std::uint16_t kChunkThreads = 512;  ///< Of a block of PyTorch's own kernels.
 constexpr double kEmptyShare = 0.75;          ///< Of the last block of a tensor. See above.
 constexpr double kBandwidthShare = 0.75;      ///< Reached by the kernels. See above.
-constexpr double kLeastOfTime = 0.7, kMostOfTime = 1.15;  ///< The truth, relative to the estimate.
+constexpr double kMinOfTime = 0.7, kMaxOfTime = 1.15;  ///< The truth, relative to the estimate.
 
 /// Functors of multi-tensor kernels, and how often they read or write each element.
 struct Functor {
@@ -174,8 +174,8 @@ class Estimator {
       if (device == nullptr) continue;
       const double moved = seconds * device->memory_bandwidth.bytes_per_second * kBandwidthShare;
       const double elements = moved / (functor.accesses * element);
-      return made(elements * element, elements * element * kLeastOfTime,
-                  elements * element * kMostOfTime, "the time of the optimizer's kernels");
+      return made(elements * element, elements * element * kMinOfTime,
+                  elements * element * kMaxOfTime, "the time of the optimizer's kernels");
     }
     return {};
   }

@@ -32,11 +32,11 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// A queue holds at least this many activities; recalled: CUDA's has room for about 1000 launches.
-constexpr std::int64_t kLeastDepth = 100;
+constexpr std::int64_t kMinDepth = 100;
 constexpr std::size_t kEnoughLaunches = 5;  ///< Number needed to infer the depth; chosen.
 /// A launch was held back if it takes at least this long, in ns, and this many times as long as the
 /// lower quartile of all. Chosen; recalled: a launch takes 2 to 10 us if the queue has room.
-constexpr std::int64_t kLeastHeldBack = 50'000;
+constexpr std::int64_t kMinHeldBack = 50'000;
 constexpr std::int64_t kTimesHeldBack = 8;
 /// Number of tenths of the slow launches that must agree on the depth. Chosen.
 constexpr std::size_t kTenthsAgreeing = 6;
@@ -151,7 +151,7 @@ void mark_slow(std::vector<Launch>& launches) {
   durations.reserve(launches.size());
   for (const Launch& launch : launches)
     durations.push_back(launch.call->finish - launch.call->start);
-  const std::int64_t slow = std::max(kLeastHeldBack, kTimesHeldBack * lower_quartile(durations));
+  const std::int64_t slow = std::max(kMinHeldBack, kTimesHeldBack * lower_quartile(durations));
   for (Launch& launch : launches)
     launch.slow = !launch.call->waits && launch.call->finish - launch.call->start >= slow;
 }
@@ -178,7 +178,7 @@ bool all_agree(const Depth& depth, const std::vector<Launch>& launches) {
   const auto first = std::find_if(launches.begin(), launches.end(), is_full);
   const auto since = static_cast<std::size_t>(launches.end() - first);
   const auto full = static_cast<std::size_t>(std::count_if(first, launches.end(), is_full));
-  return depth.least >= kLeastDepth && full >= static_cast<std::size_t>(kLeastDepth) &&
+  return depth.least >= kMinDepth && full >= static_cast<std::size_t>(kMinDepth) &&
          2 * full >= launches.size() && full * 10 >= since * kTenthsOfAll;
 }
 
@@ -190,7 +190,7 @@ std::optional<Depth> find_depth(std::vector<Launch>& launches, const Records& re
   std::map<std::int64_t, std::size_t> of_slow, of_all;
   std::size_t slow_launches = 0;
   for (const Launch& launch : launches) {
-    if (launch.outstanding < kLeastDepth) continue;
+    if (launch.outstanding < kMinDepth) continue;
     ++of_all[launch.outstanding];
     if (!launch.slow) continue;
     ++slow_launches;

@@ -27,10 +27,10 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// With fewer gaps, a typical one says nothing. Chosen.
-constexpr std::size_t kLeastGaps = 100;
+constexpr std::size_t kMinGaps = 100;
 /// In ns. Longer gaps hold more than the recorder's work: 1.9 to 3.3 us were seen where it is
 /// known. Chosen, as twice that.
-constexpr std::int64_t kMostPerRecord = 7'000;
+constexpr std::int64_t kMaxPerRecord = 7'000;
 
 /// A larger share of a step in host work makes its length doubtful where the recorder's part is not
 /// known. Chosen, as in trust.cc.
@@ -57,9 +57,9 @@ class Gaps {
   }
 
   Nanoseconds typical_pair() {
-    if (std::min(starts_.size(), ends_.size()) < kLeastGaps) return Nanoseconds(0);
+    if (std::min(starts_.size(), ends_.size()) < kMinGaps) return Nanoseconds(0);
     const std::int64_t pair = median(starts_) + median(ends_);
-    return Nanoseconds(pair <= kMostPerRecord ? pair : 0);
+    return Nanoseconds(pair <= kMaxPerRecord ? pair : 0);
   }
 
  private:

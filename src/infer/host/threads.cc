@@ -18,14 +18,14 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// A pause shorter than this, in ns, does not count as a wait for another thread. Chosen.
-constexpr std::int64_t kLeastWait = 50'000;
+constexpr std::int64_t kMinWait = 50'000;
 
 // Share of a pause that the work of another thread must fill to count as awaited. Chosen.
 
 /// In the thread with the steps: three tenths, because it may keep working before it waits.
 constexpr std::int64_t kTenthsFilled = 3;
 /// In other threads: half, and all but a fifth or this many ns.
-constexpr std::int64_t kMostLeft = 200'000;
+constexpr std::int64_t kMaxLeft = 200'000;
 constexpr std::int64_t kPartLeft = 5;
 
 /// A few threads may begin by themselves. Chosen.
@@ -64,7 +64,7 @@ std::int64_t waiter_score(const HostTime& host, std::size_t thread) {
 /// the waiter: of any length for the thread with the steps, short for others.
 bool fits(bool main, std::int64_t burst, std::int64_t stretch) {
   if (main) return burst * 10 >= stretch * kTenthsFilled;
-  return stretch - burst <= std::max(stretch / kPartLeft, kMostLeft) && burst * 2 >= stretch;
+  return stretch - burst <= std::max(stretch / kPartLeft, kMaxLeft) && burst * 2 >= stretch;
 }
 
 bool is_backward(const HostTime& host, const std::vector<Segment>& thread, std::size_t segment) {
@@ -119,7 +119,7 @@ bool find_burst(const HostTime& host, std::int64_t tolerance, Handover& found, b
   found.last = static_cast<std::size_t>(last - worker.begin());
   const std::int64_t from = found.starts ? first->start : waiting.start;
   return fits(main, last->finish - from, waiting.finish - waiting.start) &&
-         last->finish - from >= kLeastWait / 2;
+         last->finish - from >= kMinWait / 2;
 }
 
 /// The threads that take part, most likely waiters first.
@@ -154,7 +154,7 @@ std::vector<Handover> find_handovers(const HostTime& host, std::int64_t toleranc
   for (std::size_t a = 0; a < order.size(); ++a) {
     const std::vector<Segment>& waiter = host.segments[order[a]];
     for (std::size_t i = 0; i < waiter.size(); ++i) {
-      if (waiter[i].finish - waiter[i].start < kLeastWait || waiter[i].call != kNone) continue;
+      if (waiter[i].finish - waiter[i].start < kMinWait || waiter[i].call != kNone) continue;
       for (std::size_t b = a + 1; b < order.size(); ++b) {
         Handover found{.waiter = order[a], .worker = order[b], .segment = i};
         if (find_burst(host, tolerance, found, a == 0) && assign_burst(assigned[order[b]], found))
@@ -185,7 +185,7 @@ TaskId starter_of(const Threads& threads, const Timeline& recorded, std::size_t 
   const Handover& handover = threads.handovers[number];
   const std::int64_t start = recorded.start[index(handover.first_task)].count();
   std::int64_t latest = recorded.finish[index(handover.before_task)].count();
-  if (start - latest < kLeastWait) return handover.before_task;
+  if (start - latest < kMinWait) return handover.before_task;
   TaskId starter = handover.before_task;
   const auto of_same_wait = [&](std::size_t i) {
     const Handover& other = threads.handovers[i];

@@ -41,11 +41,11 @@ struct Limits {
 constexpr Limits kOnIdleDevice = {.most = 10'000'000, .fence = 50'000};
 /// Small, because a longer delay on an idle stream may be a wait for another stream.
 constexpr Limits kOnIdleStream = {.most = 50'000, .fence = 100'000};
-constexpr std::int64_t kLeastLaunch = 1'000;
+constexpr std::int64_t kMinLaunch = 1'000;
 /// A launch explains a start up to at least this much beyond the typical delay.
 constexpr std::int64_t kLaunchJitter = 5'000;
 
-constexpr std::int64_t kMostGap = 20'000;
+constexpr std::int64_t kMaxGap = 20'000;
 constexpr std::int64_t kGapJitter = 2'000;
 
 struct Samples {
@@ -93,14 +93,14 @@ TypicalDelays measure_typical_delays(const Records& records) {
   if (launches.size() >= kEnoughSamples) {
     const Spread spread = spread_of(launches);
     const Limits limits = idle ? kOnIdleDevice : kOnIdleStream;
-    typical.launch = std::clamp<std::int64_t>(spread.median, kLeastLaunch, limits.most);
+    typical.launch = std::clamp<std::int64_t>(spread.median, kMinLaunch, limits.most);
     typical.launch_fence = std::clamp(spread.fence, typical.launch + kLaunchJitter + tick,
                                       std::max(2 * typical.launch, limits.fence));
   }
   if (samples.gaps.size() >= kEnoughSamples) {
     const Spread spread = spread_of(samples.gaps);
-    typical.gap = std::clamp<std::int64_t>(spread.median, 0, kMostGap);
-    typical.gap_fence = std::clamp(spread.fence, typical.gap + kGapJitter + tick, kMostGap + tick);
+    typical.gap = std::clamp<std::int64_t>(spread.median, 0, kMaxGap);
+    typical.gap_fence = std::clamp(spread.fence, typical.gap + kGapJitter + tick, kMaxGap + tick);
   }
   return typical;
 }

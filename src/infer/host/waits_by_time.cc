@@ -33,7 +33,7 @@ namespace {
 /// Chosen; recalled: a call of a driver that does not wait takes 1 to 20 us.
 constexpr std::int64_t kLongCall = 100'000;
 /// At least this share of a name's long calls must return behind work. Chosen.
-constexpr double kMostCalls = 0.8;
+constexpr double kMaxCalls = 0.8;
 
 /// An allocator that waited frees its first block this long, in ns, after the work was done at the
 /// latest. Chosen; seen: 38 and 47 us.
@@ -81,8 +81,8 @@ void find_waits_by_time(Records& records) {
   }
   for (const auto& [name, tally] : tallies) {
     const auto behind = static_cast<double>(tally.behind.size());
-    if (tally.behind.size() < kLeastRepeats) continue;
-    if (behind < kMostCalls * static_cast<double>(tally.calls)) continue;
+    if (tally.behind.size() < kMinRepeats) continue;
+    if (behind < kMaxCalls * static_cast<double>(tally.calls)) continue;
     for (const std::uint32_t i : tally.behind)
       records.calls[call_at(records, i)].waits_by_time = true;
   }

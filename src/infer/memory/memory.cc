@@ -121,11 +121,11 @@ class BlockPairing {
   /// block if it comes too early for all live ones: typically the batch of the step before, freed
   /// when the next has just arrived.
   Live::iterator choose(Live& live, const MemoryRecord& record, const MemorySite& site) {
-    constexpr std::ptrdiff_t kMostTried = 16;
+    constexpr std::ptrdiff_t kMaxTried = 16;
     if (live.empty()) return live.end();
     if (record.address != 0) return std::prev(live.end());
     const bool first = freed_.insert(key_of(record)).second;
-    for (auto i = live.end(); i != live.begin() && live.end() - i < kMostTried;) {
+    for (auto i = live.end(); i != live.begin() && live.end() - i < kMaxTried;) {
       if (may_be_used(sites_[*--i].made, site)) return i;
     }
     return first ? live.end() : std::prev(live.end());

@@ -97,7 +97,7 @@ class AccessFinder {
     const OpWork& work = work_.works(thread)[number];
     bool any = false;
     for (std::uint32_t i = work.first; i < work.last; ++i) {
-      if (i == work.first + kMostLaunches) i = std::max(i, work.last - kMostLaunches);
+      if (i == work.first + kMaxLaunches) i = std::max(i, work.last - kMaxLaunches);
       any |= add_access(work_.launches(thread)[i], block, writes, provenance);
     }
     if (any) used_blocks_[thread][number].push_back(block);
@@ -134,7 +134,7 @@ class AccessFinder {
     const auto works = work_.works(made.thread);
     const std::uint32_t begin = launches[first].work;
     std::uint32_t last = begin;
-    for (std::uint32_t i = begin; i < works.size() && i < begin + kMostAhead; ++i) {
+    for (std::uint32_t i = begin; i < works.size() && i < begin + kMaxAhead; ++i) {
       if (i > begin && (works[i].time > until || !exists_at(block, works[i].time))) break;
       add_accesses(block, made.thread, last = i, true);
     }
@@ -146,7 +146,7 @@ class AccessFinder {
   /// Returns the finish of the innermost op around the request that is still open at `launch`.
   std::int64_t writing_op_finish(const MemorySite& made, std::int64_t launch) const {
     int depth = 0;
-    for (std::uint32_t at = made.context; at != kNone && depth < kMostDepth;
+    for (std::uint32_t at = made.context; at != kNone && depth < kMaxDepth;
          at = host_.contexts[at].parent, ++depth) {
       const std::uint32_t op = host_.contexts[at].op;
       if (op == kNone) break;
@@ -161,7 +161,7 @@ class AccessFinder {
     static const std::vector<std::int64_t> nothing;
     if (!has_shapes_) return nothing;
     int depth = 0;
-    for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+    for (std::uint32_t at = work.context; at != kNone && depth < kMaxDepth;
          at = host_.contexts[at].parent, ++depth) {
       const std::uint32_t op = host_.contexts[at].op;
       if (op == kNone) break;
@@ -193,7 +193,7 @@ class AccessFinder {
     const auto works = work_.works(thread);
     const std::uint32_t next = last_writes_[block].last_work + 1;
     bool any = false;
-    for (std::uint32_t i = next; has_shapes_ && i < works.size() && i < next + kMostAhead; ++i) {
+    for (std::uint32_t i = next; has_shapes_ && i < works.size() && i < next + kMaxAhead; ++i) {
       if (!exists_at(block, works[i].time)) break;
       if (takes(works[i], bytes) && add_accesses(block, thread, i, false)) any = true;
       if (writes_of_size_.contains({thread, i, bytes})) break;
@@ -202,7 +202,7 @@ class AccessFinder {
     const MemoryUse use = graph_.allocations()[block].use;
     if (use == MemoryUse::optimizer_state || use == MemoryUse::gradient) return;
     // Skips works that cannot read the block, such as copies from the host.
-    for (std::uint32_t i = next; !any && i < works.size() && i < next + kMostAhead; ++i) {
+    for (std::uint32_t i = next; !any && i < works.size() && i < next + kMaxAhead; ++i) {
       if (!exists_at(block, works[i].time)) break;
       any = add_accesses(block, thread, i, false);
     }
@@ -241,7 +241,7 @@ class AccessFinder {
   void find_reads_of_weight(const WeightUse& weight) {
     const HostRecord& op = host_.trace.hosts[weight.op];
     const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
-    for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+    for (std::uint32_t i = from; i < std::min(to, from + kMaxAhead); ++i) {
       add_accesses(weight.block, op.thread, i, false);
       if (weight.writes) add_accesses(weight.block, op.thread, i, true);
     }
@@ -294,7 +294,7 @@ class AccessFinder {
     const auto [from, to] = works_in(forward.thread, forward.start, forward.finish);
     const auto [first, last] = works_in(backward.thread, backward.start, backward.finish);
     if (from == to || first == last) return;
-    if (to - from > kMostAhead || last - first > kMostAhead) {
+    if (to - from > kMaxAhead || last - first > kMaxAhead) {
       find_saved_reads_in_order({forward.thread, from, to}, {backward.thread, first, last});
       return;
     }
@@ -342,7 +342,7 @@ class AccessFinder {
     const std::int64_t start =
         freed.node == kNone ? freed.time : host_.trace.hosts[freed.node].start_ns;
     const auto [from, to] = works_in(freed.thread, start, freed.time);
-    if (to - from > kMostAhead) {
+    if (to - from > kMaxAhead) {
       // At its end, a node with this much work frees blocks that any part of it may have read.
       if (!has_backward_reader_[block]) add_accesses(block, freed.thread, to - 1, false);
     } else if (to > from) {
@@ -415,7 +415,7 @@ class AccessFinder {
       const TensorRecord& tensor = host_.trace.tensors[number];
       const HostRecord& op = host_.trace.hosts[tensor.host];
       const auto [from, to] = works_in(op.thread, op.start_ns, op.start_ns + op.duration_ns);
-      for (std::uint32_t i = from; i < std::min(to, from + kMostAhead); ++i) {
+      for (std::uint32_t i = from; i < std::min(to, from + kMaxAhead); ++i) {
         add_accesses(uses.block, op.thread, i, tensor.is_output, Provenance::measured);
       }
     }
@@ -447,9 +447,9 @@ class AccessFinder {
     }
   }
 
-  static constexpr int kMostDepth = 64;
-  static constexpr std::uint32_t kMostAhead = 32;
-  static constexpr std::uint32_t kMostLaunches = 16;
+  static constexpr int kMaxDepth = 64;
+  static constexpr std::uint32_t kMaxAhead = 32;
+  static constexpr std::uint32_t kMaxLaunches = 16;
 
   const Records& records_;
   const HostTime& host_;

@@ -84,9 +84,9 @@ class ChangeFinder {
 /// allocator counts it; 0 if there is none. Outer ops count, because aten::clamp_min_ calls
 /// aten::clamp_min.
 std::int64_t changed_bytes(const HostTime& host, const OpWork& work) {
-  constexpr int kMostDepth = 64;
+  constexpr int kMaxDepth = 64;
   int depth = 0;
-  for (std::uint32_t at = work.context; at != kNone && depth < kMostDepth;
+  for (std::uint32_t at = work.context; at != kNone && depth < kMaxDepth;
        at = host.contexts[at].parent, ++depth) {
     const Context& context = host.contexts[at];
     if (context.op == kNone || context.phase == Phase::update) return 0;

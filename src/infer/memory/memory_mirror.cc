@@ -87,9 +87,9 @@ class Mirror {
   void for_each_op(std::uint16_t thread, std::uint32_t number,
                    const std::function<void(std::string_view)>& visit) const {
     // Depth of nested ops below the op that represents the whole pass.
-    constexpr int kMostDepth = 8;
+    constexpr int kMaxDepth = 8;
     int depth = 0;
-    for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMostDepth;
+    for (std::uint32_t at = work_.works(thread)[number].context; at != kNone && depth < kMaxDepth;
          at = host_.contexts[at].parent, ++depth) {
       if (host_.contexts[at].op == kNone) break;
       visit(host_.name(host_.trace.hosts[host_.contexts[at].op]));
@@ -139,11 +139,11 @@ std::vector<std::uint32_t> mirror_works(const HostTime& host, const LaunchedWork
 }
 
 bool runs_passes(const HostTime& host, const LaunchedWork& work, const WorkRange& backward) {
-  constexpr int kMostDepth = 64;
+  constexpr int kMaxDepth = 64;
   for (std::uint32_t i = backward.first; i < backward.last; ++i) {
     int calls = 0, depth = 0;
     for (std::uint32_t at = work.works(backward.thread)[i].context;
-         at != kNone && depth < kMostDepth; at = host.contexts[at].parent, ++depth) {
+         at != kNone && depth < kMaxDepth; at = host.contexts[at].parent, ++depth) {
       const std::uint32_t op = host.contexts[at].op;
       if (op == kNone || !runs_node(host.name(host.trace.hosts[op]))) continue;
       // Several nested contexts may have the same op; it counts once.

@@ -126,8 +126,8 @@ const Segment* SiteFinder::segment_at(const MemorySite& site, bool frees) const 
   const Segment& found = *--behind;
   if (site.time > found.finish) return nullptr;
   if (frees || only_allocates(found.context)) return &found;
-  constexpr int kMostBack = 4;  // Segments of one call. Chosen.
-  for (int back = 0; behind != segments.begin() && back < kMostBack; ++back) {
+  constexpr int kMaxBack = 4;  // Segments of one call. Chosen.
+  for (int back = 0; behind != segments.begin() && back < kMaxBack; ++back) {
     --behind;
     if (behind->finish < site.time) break;
     if (only_allocates(behind->context)) return &*behind;
@@ -233,13 +233,13 @@ NameId SiteFinder::python_stack(std::uint16_t thread, std::int64_t time) {
 /// Returns the text of a frame: its own line followed by those of the enclosing frames, up to a
 /// number that is useful to a reader.
 NameId SiteFinder::text_of(std::uint16_t thread, std::size_t frame) {
-  constexpr int kMostFrames = 24;
+  constexpr int kMaxFrames = 24;
   std::vector<Frame>& frames = frames_[thread];
   Frame& inner = frames[frame];
   if (inner.has_text) return inner.text;
   std::string text;
   int count = 0;
-  for (auto at = static_cast<std::uint32_t>(frame); at != kNone && count < kMostFrames;
+  for (auto at = static_cast<std::uint32_t>(frame); at != kNone && count < kMaxFrames;
        at = frames[at].outer) {
     const std::string line = frame_text(host_.name(host_.trace.hosts[frames[at].record]));
     if (line.empty()) continue;

@@ -40,16 +40,16 @@ class StorageMatcher {
 
  private:
   const Uses* storage_of(std::uint32_t block) {
-    constexpr int kMostDepth = 64;
+    constexpr int kMaxDepth = 64;
     int depth = 0;
-    for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMostDepth;
+    for (std::uint32_t at = sites_[block].made.context; at != kNone && depth < kMaxDepth;
          at = host_.contexts[at].parent, ++depth) {
       const auto found = outputs_.find(host_.contexts[at].op);
       if (found == outputs_.end()) continue;
       // An op returns few tensors.
-      constexpr std::size_t kMostTried = 64;
+      constexpr std::size_t kMaxTried = 64;
       const auto end = found->second.begin() +
-                       static_cast<std::ptrdiff_t>(std::min(kMostTried, found->second.size()));
+                       static_cast<std::ptrdiff_t>(std::min(kMaxTried, found->second.size()));
       const auto match = std::find_if(found->second.begin(), end,
                                       [&](const Uses* uses) { return has_size_of(block, *uses); });
       if (match == end) continue;

@@ -115,14 +115,14 @@ class UseFinder {
     const HostRecord& op = trace_.hosts[made.op];
     const std::int64_t until = std::min(freed, op.start_ns + op.duration_ns);
     const auto launches = work_.launches(made.thread);
-    constexpr int kMost = 4;  // A copy of a new block is among the first tasks launched.
+    constexpr int kMax = 4;  // A copy of a new block is among the first tasks launched.
     std::uint32_t at = work_.first_launch(made.thread, made.time);
-    for (int i = 0; i < kMost && at < launches.size(); ++i, ++at) {
+    for (int i = 0; i < kMax && at < launches.size(); ++i, ++at) {
       if (launches[at].time > until) return false;
       const DeviceEvent& event = program_.records.events[launches[at].event];
       if (event.kind != TaskKind::copy_in) continue;
       const std::int64_t bytes = trace_.devices[event.record].bytes;
-      if (bytes > 0 && bytes <= block.bytes.count && block.bytes.count - bytes < kMostRounding) {
+      if (bytes > 0 && bytes <= block.bytes.count && block.bytes.count - bytes < kMaxRounding) {
         return bytes * 2 > block.bytes.count || block.bytes.count <= kSmallestBlock;
       }
     }
@@ -167,7 +167,7 @@ class UseFinder {
 
   /// Bytes by which a block may exceed the request: the allocator takes large blocks from the
   /// device in units of 2 MB (kRoundLarge in its source).
-  static constexpr std::int64_t kMostRounding = std::int64_t{2} << 20;
+  static constexpr std::int64_t kMaxRounding = std::int64_t{2} << 20;
 
   const Program& program_;
   const Trace& trace_;
@@ -236,8 +236,8 @@ void follow_replacements(std::vector<Allocation>& blocks, const std::vector<Bloc
       continue;
     }
     // Blocks that an update makes and frees itself are young.
-    constexpr std::size_t kMostTried = 64;
-    for (std::size_t i = 0; i < std::min(kMostTried, alike.size()); ++i) {
+    constexpr std::size_t kMaxTried = 64;
+    for (std::size_t i = 0; i < std::min(kMaxTried, alike.size()); ++i) {
       const auto at = alike.end() - 1 - static_cast<std::ptrdiff_t>(i);
       if (*at != event.block) continue;
       alike.erase(at);

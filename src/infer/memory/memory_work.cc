@@ -73,7 +73,7 @@ std::vector<std::string_view> read_texts(std::string_view list) {
 /// Returns the number of elements of each shape in a JSON text such as [[32, 3], [], 5]; 0 for
 /// anything but a list of numbers. An empty list is a number or an absent tensor.
 std::vector<std::int64_t> read_element_counts(std::string_view text) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 42;  // No tensor has more elements; chosen.
+  constexpr std::int64_t kMax = std::int64_t{1} << 42;  // No tensor has more elements; chosen.
   std::vector<std::int64_t> counts;
   int depth = 0;
   bool has_number = false;
@@ -94,7 +94,7 @@ std::vector<std::int64_t> read_element_counts(std::string_view text) {
         continue;
       }
       has_number = true;
-      const bool fits = value == 0 || counts.back() <= kMost / value;
+      const bool fits = value == 0 || counts.back() <= kMax / value;
       counts.back() = fits ? counts.back() * value : 0;
     }
   }

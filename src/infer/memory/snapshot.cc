@@ -307,8 +307,8 @@ class SnapshotGraph {
     std::set<std::int32_t> seen;
     for (const std::uint32_t number : order_) {
       const MemoryRecord& record = trace_.memory[number];
-      constexpr std::int32_t kMostDevices = 64;
-      if (record.total_allocated < 0 || record.device >= kMostDevices) continue;
+      constexpr std::int32_t kMaxDevices = 64;
+      if (record.total_allocated < 0 || record.device >= kMaxDevices) continue;
       if (!seen.insert(record.device).second) continue;
       const auto device = static_cast<std::size_t>(record.device);
       if (initial.size() <= device) initial.resize(device + 1);

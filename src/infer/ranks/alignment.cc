@@ -19,9 +19,9 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Greatest shift that is tried. Chosen.
-constexpr std::int64_t kMostShift = 2000;
+constexpr std::int64_t kMaxShift = 2000;
 /// Number of pairs whose times are compared. Chosen.
-constexpr std::int64_t kMostCompared = 1000;
+constexpr std::int64_t kMaxCompared = 1000;
 /// The ends of one collective differ by some microseconds between ranks (measured: 2.5 to 22 us);
 /// in ns.
 constexpr std::int64_t kNoise = 5000;
@@ -29,7 +29,7 @@ constexpr std::int64_t kNoise = 5000;
 /// Chosen.
 constexpr std::int64_t kOneClock = 1'000'000;
 /// Share of collectives that may have no partner if no shift explains all. Chosen.
-constexpr double kMostLost = 0.1;
+constexpr double kMaxLost = 0.1;
 
 /// Position in the reference = position in the line + shift.
 struct Alignment {
@@ -50,7 +50,7 @@ class AlignmentFinder {
   std::optional<Alignment> find() {
     const std::int64_t least = std::max<std::int64_t>((std::min(size_, most_) + 1) / 2, 1);
     std::vector<Alignment> found;
-    for (std::int64_t shift = std::max(-size_, -kMostShift); shift <= std::min(most_, kMostShift);
+    for (std::int64_t shift = std::max(-size_, -kMaxShift); shift <= std::min(most_, kMaxShift);
          ++shift) {
       const std::int64_t overlap = overlap_of(shift);
       if (overlap >= least && agrees(shift)) found.push_back(measured(shift, overlap));
@@ -76,7 +76,7 @@ class AlignmentFinder {
   /// Returns the first position in the line where the best shift does not agree.
   std::size_t first_difference() const {
     std::int64_t best = -1, at = 0;
-    for (std::int64_t shift = std::max(-size_, -kMostShift); shift <= std::min(most_, kMostShift);
+    for (std::int64_t shift = std::max(-size_, -kMaxShift); shift <= std::min(most_, kMaxShift);
          ++shift) {
       std::int64_t same = 0, first = -1;
       for (std::int64_t i = std::max<std::int64_t>(0, -shift); i < std::min(size_, most_ - shift);
@@ -120,7 +120,7 @@ class AlignmentFinder {
   Alignment measured(std::int64_t shift, std::int64_t overlap) const {
     Alignment found{.shift = shift, .overlap = overlap};
     const std::int64_t begin = std::max<std::int64_t>(0, -shift);
-    const std::int64_t stride = std::max<std::int64_t>(overlap / kMostCompared, 1);
+    const std::int64_t stride = std::max<std::int64_t>(overlap / kMaxCompared, 1);
     std::vector<std::int64_t> differences;
     std::int64_t known = 0, same = 0;
     for (std::int64_t i = begin; i < begin + overlap; i += stride) {
@@ -167,7 +167,7 @@ std::vector<std::int64_t> positions_in(const GroupLine& line, const GroupLine& r
     return positions;
   }
   const std::size_t shorter = std::min(line.all.size(), reference.all.size());
-  const std::size_t lost = static_cast<std::size_t>(kMostLost * static_cast<double>(shorter)) +
+  const std::size_t lost = static_cast<std::size_t>(kMaxLost * static_cast<double>(shorter)) +
                            std::max(line.all.size(), reference.all.size()) - shorter;
   const auto pairs = align(keys_of(line), keys_of(reference), 2 * lost);
   differs = finder.first_difference();

@@ -213,11 +213,11 @@ class GroupFinder {
 }  // namespace
 
 std::string words_for(const std::vector<std::int32_t>& members) {
-  constexpr std::size_t kMostListed = 8;
+  constexpr std::size_t kMaxListed = 8;
   std::string text = "ranks ";
-  for (std::size_t i = 0; i < std::min(members.size(), kMostListed); ++i)
+  for (std::size_t i = 0; i < std::min(members.size(), kMaxListed); ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(members[i]);
-  if (members.size() > kMostListed) text += fmt::format(" ... ({} ranks)", members.size());
+  if (members.size() > kMaxListed) text += fmt::format(" ... ({} ranks)", members.size());
   return text;
 }
 

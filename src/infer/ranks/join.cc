@@ -25,13 +25,13 @@ using namespace infer_detail;
 // between its recorded ends are the differences between the clocks.
 
 /// Number of common ends needed to estimate drift. Chosen.
-constexpr std::size_t kLeastForDrift = 8;
+constexpr std::size_t kMinForDrift = 8;
 /// At most about this many ends are compared in pairs. Chosen.
-constexpr std::size_t kMostForDrift = 300;
+constexpr std::size_t kMaxForDrift = 300;
 /// A drift counts only if it moves the ends by this many times their scatter. Chosen.
 constexpr double kClearDrift = 4;
 /// Quartz clocks are off by at most some hundred millionths; a greater slope is no drift. Recalled.
-constexpr double kMostDrift = 1e-3;
+constexpr double kMaxDrift = 1e-3;
 
 /// The same moment on the clocks of two ranks, in ns.
 struct ClockSample {
@@ -73,7 +73,7 @@ void centre(const std::vector<ClockSample>& samples, ClockRelation& relation) {
 /// Sen, 1968).
 double median_slope(const std::vector<ClockSample>& samples, std::int64_t span) {
   std::vector<double> slopes;
-  const std::size_t stride = samples.size() / kMostForDrift + 1;
+  const std::size_t stride = samples.size() / kMaxForDrift + 1;
   for (std::size_t i = 0; i < samples.size(); i += stride) {
     for (std::size_t j = i + stride; j < samples.size(); j += stride) {
       const std::int64_t apart = samples[j].own - samples[i].own;
@@ -92,10 +92,10 @@ ClockRelation relation_of(std::vector<ClockSample> samples) {
   const std::int64_t first = samples.front().own, span = samples.back().own - first;
   ClockRelation plain{.pivot = first + span / 2, .common = samples.size()};
   centre(samples, plain);
-  if (samples.size() < kLeastForDrift || span <= 0) return plain;
+  if (samples.size() < kMinForDrift || span <= 0) return plain;
   ClockRelation drifting = plain;
   drifting.drift = median_slope(samples, span);
-  if (std::abs(drifting.drift) > kMostDrift) return plain;
+  if (std::abs(drifting.drift) > kMaxDrift) return plain;
   centre(samples, drifting);
   const double moved = std::abs(drifting.drift) * static_cast<double>(span);
   const double noise = static_cast<double>(std::max<std::int64_t>(drifting.residual, 1)) /
@@ -210,7 +210,7 @@ std::vector<RankClock> clocks_of(std::span<const Inference* const> ranks,
 
 /// If ends differ by more than this in the median, they belong to different collectives: ends of
 /// the same collective differ by 3 to 22 us (measured).
-constexpr Nanoseconds kMostResidual = 1ms;
+constexpr Nanoseconds kMaxResidual = 1ms;
 /// Ranks whose ends differ by less than this may have left together. Chosen.
 constexpr Nanoseconds kTogether = 20us;
 
@@ -267,7 +267,7 @@ std::vector<RankClock> clocks_with(std::span<const Inference* const> ranks,
 void drop_mismatched_ranks(std::span<const std::string> labels, std::vector<Match>& matches,
                            RankJoin& join) {
   const auto is_mismatched = [&](const Match::Member& member) {
-    return join.clocks[member.rank].residual > kMostResidual;
+    return join.clocks[member.rank].residual > kMaxResidual;
   };
   std::set<std::uint32_t> mismatched;
   for (Match& match : matches) {

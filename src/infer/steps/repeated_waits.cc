@@ -34,7 +34,7 @@ constexpr std::size_t kEnoughRepeats = 3;
 
 /// Number of calls that record events, back from the wait, that are tried. Chosen: a pipeline has a
 /// few batches on their way.
-constexpr std::size_t kMostBack = 4;
+constexpr std::size_t kMaxBack = 4;
 
 /// Name and stream of the waiting work, the stream it waits for, and how many records of events
 /// back the awaited work was launched; 0: before the wait.
@@ -77,7 +77,7 @@ class RepeatedWaits {
       const std::vector<std::int64_t>& recorded = event_records_[call.thread];
       const auto end = std::lower_bound(recorded.begin(), recorded.end(), waited);
       const auto known = static_cast<std::size_t>(end - recorded.begin());
-      for (std::size_t back = 1; back <= std::min(kMostBack, known); ++back)
+      for (std::size_t back = 1; back <= std::min(kMaxBack, known); ++back)
         note(i, *(end - static_cast<std::ptrdiff_t>(back)), back);
     }
     const WaitKey* accepted = nullptr;

@@ -20,9 +20,9 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Shorter sequences repeat themselves by chance. Chosen.
-constexpr std::size_t kLeastActivities = 18;
+constexpr std::size_t kMinActivities = 18;
 /// Share of activities that must equal the one a period later. Chosen.
-constexpr double kLeastMatch = 0.95;
+constexpr double kMinMatch = 0.95;
 /// A longer period must match by this much more than a shorter one. Chosen.
 constexpr double kClearlyBetter = 0.005;
 /// Quarters of the distances between occurrences of a stretch that must be equal. Chosen.
@@ -64,7 +64,7 @@ std::vector<std::vector<Activity>> host_activities(const Records& records) {
   const Enclosing enclosing(records);
   for (const Enclosing::Range& range : enclosing.ranges())
     threads[range.thread].push_back({range.start, records.trace.hosts[range.record].name});
-  std::erase_if(threads, [](const auto& all) { return all.size() < kLeastActivities; });
+  std::erase_if(threads, [](const auto& all) { return all.size() < kMinActivities; });
   std::stable_sort(threads.begin(), threads.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return threads;
@@ -156,8 +156,8 @@ class StepJudge {
       before = modules;
     }
     if (2 * within >= begins.size() || 2 * layers >= begins.size() - 1) return false;
-    constexpr std::size_t kMostWithout = 10;  // One in this many may lack an end; chosen.
-    return !of_device_ || (begins.size() - 1 - ended) * kMostWithout <= begins.size() - 1 ||
+    constexpr std::size_t kMaxWithout = 10;  // One in this many may lack an end; chosen.
+    return !of_device_ || (begins.size() - 1 - ended) * kMaxWithout <= begins.size() - 1 ||
            holds_layers(activities, begins[0], begins[1]);
   }
 
@@ -213,7 +213,7 @@ Positions positions_of_stretches(const std::vector<Activity>& activities) {
 VotesByDistance regular_distances(const Positions& positions) {
   VotesByDistance votes;
   for (const auto& [hash, at] : positions) {
-    if (at.size() < kLeastRepeats) continue;
+    if (at.size() < kMinRepeats) continue;
     std::vector<std::size_t> gaps;
     for (std::size_t i = 0; i + 1 < at.size(); ++i) gaps.push_back(at[i + 1] - at[i]);
     const std::size_t typical = lower_median(gaps);
@@ -228,7 +228,7 @@ void add_best(const VotesByDistance& votes, std::size_t activities, std::size_t 
               std::set<std::size_t>& periods) {
   std::vector<std::pair<std::size_t, std::size_t>> ranked;
   for (const auto& [distance, count] : votes) {
-    if (distance * kLeastRepeats <= activities + distance / 2)
+    if (distance * kMinRepeats <= activities + distance / 2)
       ranked.emplace_back(count * distance, distance);
   }
   std::sort(ranked.rbegin(), ranked.rend());
@@ -244,7 +244,7 @@ std::set<std::size_t> candidate_periods(const std::vector<Activity>& activities)
   }
   VotesByDistance votes;
   for (const auto& [name, at] : positions) {
-    if (at.size() < kLeastRepeats) continue;
+    if (at.size() < kMinRepeats) continue;
     std::map<std::size_t, std::size_t> distances;
     for (const std::size_t hop : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
       for (std::size_t i = 0; i + hop < at.size(); ++i) ++distances[at[i + hop] - at[i]];
@@ -303,8 +303,8 @@ bool agree(const std::vector<Activity>& activities, std::size_t i, std::size_t j
 /// Counts the activities to leave out on either side until both agree again.
 std::pair<std::size_t, std::size_t> gap(const std::vector<Activity>& activities, std::size_t i,
                                         std::size_t j) {
-  constexpr std::size_t kMostLeftOut = 8;  // Activities left out at one place; chosen.
-  for (std::size_t sum = 1; sum <= kMostLeftOut; ++sum) {
+  constexpr std::size_t kMaxLeftOut = 8;  // Activities left out at one place; chosen.
+  for (std::size_t sum = 1; sum <= kMaxLeftOut; ++sum) {
     for (std::size_t skipped = 0; skipped <= sum; ++skipped) {
       if (agree(activities, i + skipped, j + sum - skipped)) return {skipped, sum - skipped};
     }
@@ -350,16 +350,15 @@ std::vector<std::size_t> begins_along(const std::vector<Activity>& activities,
 }
 
 bool holds_layers(const std::vector<Activity>& activities, std::size_t begin, std::size_t end) {
-  constexpr std::size_t kLeastLayers = 4;  // Chosen.
-  constexpr double kLeastOfLayers = 0.8;   // Share of a step that its layers are; chosen.
+  constexpr std::size_t kMinLayers = 4;  // Chosen.
+  constexpr double kMinOfLayers = 0.8;   // Share of a step that its layers are; chosen.
   const std::vector<Activity> step(activities.begin() + static_cast<std::ptrdiff_t>(begin),
                                    activities.begin() + static_cast<std::ptrdiff_t>(end));
   const double share =
       std::max(match(activities, step.size()), follow(activities, step.size()).share);
   const std::set<std::size_t> layers = candidate_periods(step);
   return std::any_of(layers.begin(), layers.end(), [&](std::size_t layer) {
-    return layer > 1 && layer * kLeastLayers <= step.size() &&
-           match(step, layer) >= kLeastOfLayers &&
+    return layer > 1 && layer * kMinLayers <= step.size() && match(step, layer) >= kMinOfLayers &&
            match(activities, layer) < share - kClearlyBetter;
   });
 }
@@ -373,7 +372,7 @@ std::vector<std::size_t> repeated(const std::vector<Activity>& activities,
   double best = 0;
   for (const std::size_t candidate : candidates) {
     const double share = match(activities, candidate);
-    if (share <= best + kClearlyBetter || share < kLeastMatch) continue;
+    if (share <= best + kClearlyBetter || share < kMinMatch) continue;
     std::vector<std::size_t> found = begins_at(activities, candidate);
     if (!judge.accepts(activities, found)) continue;
     best = share, period = candidate, begins = std::move(found);
@@ -392,7 +391,7 @@ std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities
   std::size_t least = activities.size();
   for (const std::size_t candidate : candidates) {
     const Repetition found = follow(activities, candidate);
-    if (found.share < kLeastMatch) continue;
+    if (found.share < kMinMatch) continue;
     std::vector<std::size_t> begins = begins_along(activities, found, candidate);
     if (!judge.accepts(activities, begins)) continue;
     least = std::min(least, found.lacking);
@@ -401,7 +400,7 @@ std::vector<std::size_t> nearly_repeated(const std::vector<Activity>& activities
   for (auto& [candidate, found] : lacking) {
     if (found.first > 2 * least + 2) continue;
     period = candidate;
-    if (found.second.size() < kLeastRepeats) return {};
+    if (found.second.size() < kMinRepeats) return {};
     return std::move(found.second);
   }
   return {};
@@ -414,7 +413,7 @@ struct Repetitions {
 
 Repetitions find_repetitions(const std::vector<Activity>& activities, const StepJudge& judge) {
   Repetitions found;
-  if (activities.size() < kLeastActivities) return found;
+  if (activities.size() < kMinActivities) return found;
   const std::set<std::size_t> candidates = candidate_periods(activities);
   found.begins = repeated(activities, candidates, judge, found.period);
   if (found.begins.empty())
@@ -475,7 +474,7 @@ void find_repetition_in_only_step(const Records& records, Steps& steps) {
   for (Activity& each : activities) each.within = kNone;
   const StepJudge judge(records, by_device, true);
   const std::size_t count = find_repetitions(activities, judge).begins.size();
-  if (count < kLeastRepeats) return;
+  if (count < kMinRepeats) return;
   steps.shortcomings.push_back(
       {.name = "repeats_within_step",
        .text = fmt::format("the work repeats {} times within the only step \"{}\", so its time is "

@@ -16,7 +16,7 @@ namespace foretrace::infer_detail {
 namespace {
 
 /// Share of the launched work that ranges must contain to be steps. Chosen.
-constexpr double kLeastEnclosed = 0.9;
+constexpr double kMinEnclosed = 0.9;
 
 bool find_markers(const Records& records, Steps& steps) {
   std::map<std::string_view, MarkedStep> found;
@@ -53,7 +53,7 @@ bool find_numbered_ranges(const Records& records, Steps& steps, Assumptions& ass
   for (auto& [word, ranges] : by_word) {
     std::sort(ranges.begin(), ranges.end(),
               [](const MarkedStep& a, const MarkedStep& b) { return a.start < b.start; });
-    bool sequential = ranges.size() >= kLeastRepeats;
+    bool sequential = ranges.size() >= kMinRepeats;
     for (std::size_t i = 1; i < ranges.size(); ++i)
       sequential &= ranges[i - 1].finish <= ranges[i].start;
     // The word with fewer, longer ranges wins, because a step may have several micro-batches.
@@ -76,7 +76,7 @@ bool find_optimizer_steps(const Records& records, Steps& steps, Assumptions& ass
     }
   }
   std::sort(updates.begin(), updates.end());
-  if (updates.size() < kLeastRepeats) return false;
+  if (updates.size() < kMinRepeats) return false;
   for (std::size_t i = 0; i + 1 < updates.size(); ++i) {
     steps.marks.push_back(
         {updates[i].second, updates[i + 1].second, "between updates " + std::to_string(i + 1)});
@@ -149,7 +149,7 @@ bool find_enclosing_ranges(const Records& records, Steps& steps, Assumptions& as
   const auto most = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
     return a.second.enclosed < b.second.enclosed;
   });
-  if (most == kinds.end() || enclosed_share(records, most->second) < kLeastEnclosed) return false;
+  if (most == kinds.end() || enclosed_share(records, most->second) < kMinEnclosed) return false;
   for (const auto& [start, record] : most->second.records) {
     const HostRecord& range = records.trace.hosts[record];
     steps.marks.push_back({start, start + range.duration_ns, std::string(records.name(range))});
@@ -173,9 +173,8 @@ bool find_serving_steps(const Records& records, Steps& steps, Assumptions& assum
         serving_step(records.name(record)))
       ranges.records.emplace(record.start_ns, i);
   }
-  constexpr double kMost = 0.5;  // Sampling may be launched between steps.
-  if (ranges.records.empty() || records.by_launch.empty() ||
-      enclosed_share(records, ranges) < kMost)
+  constexpr double kMax = 0.5;  // Sampling may be launched between steps.
+  if (ranges.records.empty() || records.by_launch.empty() || enclosed_share(records, ranges) < kMax)
     return false;
   for (const auto& [start, number] : ranges.records) {
     const HostRecord& range = records.trace.hosts[number];

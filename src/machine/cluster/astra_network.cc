@@ -79,10 +79,10 @@ MachineFile read_astra_network(std::string_view yaml) {
   nlohmann::json levels = nlohmann::json::array();
   std::int64_t all = 1, inner = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    constexpr std::int64_t kMost = 1'000'000;
+    constexpr std::int64_t kMax = 1'000'000;
     const auto entry = [&](const char* key) { return entries(lists, key, names.size())[i]; };
     const auto npus = static_cast<std::int64_t>(number(entry("npus_count"), "npus_count", 1));
-    if (npus > kMost / all) throw Error("npus_count: must be at most 1,000,000 in all");
+    if (npus > kMax / all) throw Error("npus_count: must be at most 1,000,000 in all");
     all *= npus;
     if (i == 0) inner = npus;
     constexpr double kGiga = 1e9;

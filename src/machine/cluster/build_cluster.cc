@@ -52,8 +52,8 @@ std::vector<std::uint32_t> ids_of(const NodeIds& ids, const std::vector<std::str
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
 void check_size(std::size_t from, std::size_t to) {
-  constexpr std::size_t kMostPairs = 4'000'000;
-  if (from > kMostPairs / std::max<std::size_t>(to, 1))
+  constexpr std::size_t kMaxPairs = 4'000'000;
+  if (from > kMaxPairs / std::max<std::size_t>(to, 1))
     throw Error("must join at most 4,000,000 pairs of nodes");
 }
 
@@ -145,7 +145,7 @@ Cluster one_host(const HostModel& host) {
 }
 
 void repeat(const Cluster& host, std::int64_t times, Cluster& cluster) {
-  if (host.nodes.size() * static_cast<std::size_t>(times) > kMostNodes)
+  if (host.nodes.size() * static_cast<std::size_t>(times) > kMaxNodes)
     throw Error("must have at most 4,000,000 nodes");
   for (std::int32_t number = 0; number < times; ++number) {
     const auto first = static_cast<std::uint32_t>(cluster.nodes.size());

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMostHosts = 100'000;
+constexpr std::int64_t kMaxHosts = 100'000;
 
 Json take_member(Json& object, const char* key) {
   Json value = object.value(key, Json());
@@ -134,7 +134,7 @@ void MachineFile::describe(Fields& fields) {
   fields.text("name", name, "Name of the machine");
   fields.text("source", source, "Source of the figures");
   fields.text("device", device, "Device model: a built-in device or a device file");
-  fields.integer("hosts", hosts, "Number of hosts, named node0, node1, ...", 1, kMostHosts);
+  fields.integer("hosts", hosts, "Number of hosts, named node0, node1, ...", 1, kMaxHosts);
   fields.flag("devices_relay", devices_relay, "Devices relay traffic of others");
   fields.object("facts", facts, "Facts that NCCL uses to choose an algorithm");
   fields.object("host", host, "Parts of each host, and the links inside it");
@@ -142,7 +142,7 @@ void MachineFile::describe(Fields& fields) {
   fields.texts("placement", placement,
                "The device of each rank, such as node[0-1]/gpu[0-7]; all, in order, if left out");
   fields.integer("domain_hosts", domain_hosts, "Number of hosts whose devices \"domain\" connects",
-                 1, kMostHosts);
+                 1, kMaxHosts);
   if (network) fields.object("network", *network, "Topology that connects the hosts");
   if (domain) fields.object("domain", *domain, "Topology that connects devices without NICs");
 }

@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostNames = 1'000'000;
+constexpr std::size_t kMaxNames = 1'000'000;
 
 std::uint32_t number_in(std::string_view text) {
   if (const auto number = parse_number<std::uint32_t>(text)) return *number;
@@ -26,7 +26,7 @@ std::vector<std::uint32_t> numbers_in(std::string_view list) {
     const std::size_t dash = part.find('-');
     const std::uint32_t first = number_in(part.substr(0, dash));
     const std::uint32_t last = dash == part.npos ? first : number_in(part.substr(dash + 1));
-    if (std::max(first, last) - std::min(first, last) >= kMostNames)
+    if (std::max(first, last) - std::min(first, last) >= kMaxNames)
       throw Error("must be at most 1,000,000 names");
     for (std::uint32_t number = first;; first < last ? ++number : --number) {
       numbers.push_back(number);
@@ -47,7 +47,7 @@ void add_names(std::string_view range, std::vector<std::string>& names) {
   add_names(range.substr(close + 1), rests);
   for (const std::uint32_t number : numbers_in(range.substr(open + 1, close - open - 1))) {
     const std::string begin = fmt::format("{}{}", range.substr(0, open), number);
-    if (names.size() + rests.size() > kMostNames) throw Error("must be at most 1,000,000 names");
+    if (names.size() + rests.size() > kMaxNames) throw Error("must be at most 1,000,000 names");
     for (const std::string& rest : rests) names.push_back(begin + rest);
   }
 }

@@ -24,8 +24,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kLeastChunk = 2048;  ///< Bytes; our choice.
-constexpr std::int64_t kMostChunks = 512;   ///< For each half; our choice.
+constexpr std::int64_t kMinChunk = 2048;  ///< Bytes; our choice.
+constexpr std::int64_t kMaxChunks = 512;  ///< For each half; our choice.
 
 struct TreePosition {
   std::uint32_t depth = 0;
@@ -104,7 +104,7 @@ class DoubleTree final : public Algorithm {
     if (call.ranks < 2) return {.endpoints = call.ranks};
     const LinkCost& cost = cost_at(costs, 0);
     const std::int64_t chunks =
-        std::clamp(call.bytes.count / 2 / kLeastChunk, std::int64_t{1}, kMostChunks);
+        std::clamp(call.bytes.count / 2 / kMinChunk, std::int64_t{1}, kMaxChunks);
     // Each port passes four chunks per round; a level takes the time of one chunk plus its latency.
     const double chunk = static_cast<double>(call.bytes.count) / 2 / static_cast<double>(chunks) *
                          1e9 / cost.bandwidth.bytes_per_second;

@@ -8,7 +8,7 @@ namespace foretrace {
 namespace {
 
 /// Limit on the steps of one search, which is exponential.
-constexpr std::uint32_t kMostTried = 100'000;
+constexpr std::uint32_t kMaxTried = 100'000;
 
 /// The unused cables between each pair of ranks of a node.
 class Cables {
@@ -50,7 +50,7 @@ class Cables {
     std::ranges::stable_sort(
         next, [&](std::uint32_t a, std::uint32_t b) { return left(end, a) > left(end, b); });
     for (const std::uint32_t rank : next) {
-      if (++tried > kMostTried) return false;
+      if (++tried > kMaxTried) return false;
       ring.push_back(rank);
       if (extend(ring, tried)) return true;
       ring.pop_back();

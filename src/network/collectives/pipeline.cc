@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kMostPieces = 65536;  ///< Our choice: more pieces only slow down the simulation.
+constexpr double kMaxPieces = 65536;  ///< Our choice: more pieces only slow down the simulation.
 
 class Pipeline final : public Algorithm {
  public:
@@ -31,7 +31,7 @@ class Pipeline final : public Algorithm {
         static_cast<double>(call.bytes.count) * 1e9 / cost.bandwidth.bytes_per_second;
     const double alpha = std::max(1.0, static_cast<double>(cost.latency.count()));
     const double best = std::sqrt((call.ranks - 2) * wire / alpha);
-    const auto chunks = static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, kMostPieces));
+    const auto chunks = static_cast<std::uint32_t>(std::clamp(std::round(best), 1.0, kMaxPieces));
     return {.endpoints = call.ranks, .rounds = call.ranks - 2 + chunks, .chunks = chunks};
   }
 

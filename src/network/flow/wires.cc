@@ -7,8 +7,8 @@ namespace foretrace {
 namespace {
 
 /// Up to this many messages are computed one by one; beyond it, rounds are sampled.
-constexpr std::uint64_t kMostMessages = 1 << 15;
-constexpr std::uint32_t kLeastSamples = 4;
+constexpr std::uint64_t kMaxMessages = 1 << 15;
+constexpr std::uint32_t kMinSamples = 4;
 
 /// Adds up the bytes that one round puts on each link.
 class RoundLoad {
@@ -97,7 +97,7 @@ Nanoseconds closed_form_time(const Wires& wires, const Algorithm& algorithm, con
                              LinkCosts costs) {
   const Plan plan = algorithm.plan(call, costs);
   if (plan.rounds == 0) return Nanoseconds(0);
-  const std::uint64_t most = std::max<std::uint64_t>(kLeastSamples, kMostMessages / plan.endpoints);
+  const std::uint64_t most = std::max<std::uint64_t>(kMinSamples, kMaxMessages / plan.endpoints);
   const std::uint32_t samples =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.rounds, most));
   RoundLoad load(wires, algorithm, call, plan);

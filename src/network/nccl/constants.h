@@ -23,7 +23,7 @@ inline constexpr double kHopLatency[3][5][3] = {
     {{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 18}, {0, 0, 20.9}, {0, 0, 14}},
 };
 
-inline constexpr double kMostLl[4][3] = {
+inline constexpr double kMaxLl[4][3] = {
     {39, 39, 20.4}, {87.7, 22.5, 19}, {141, 45, 35}, {282, 90, 70}};
 /// GB/s of a channel.
 inline constexpr double kRingLl128[4][3] = {
@@ -58,8 +58,8 @@ inline constexpr double kSpeeds[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 
 inline constexpr double kSpeedsHopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3};
 /// Only the first and the last are known; those between are recalled.
 inline constexpr double kSpeedsBlackwell[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18};
-inline constexpr double kMostChannels = 32;
-inline constexpr double kMostChannelsBeforeBlackwell = 24;  ///< Recalled, for NVSwitch.
+inline constexpr double kMaxChannels = 32;
+inline constexpr double kMaxChannelsBeforeBlackwell = 24;  ///< Recalled, for NVSwitch.
 
 /// Share of a ring's step that the copy within a rank's own memory takes. Our fit: the rows of 512
 /// MiB and more of one H100 node have 0.2 to 0.5.

@@ -157,7 +157,7 @@ class Tuner {
 
   double most_ll() const {
     const std::size_t row = column_ == 0 ? row_ : system_.is_amd ? 1 : 0;
-    return kMostLl[row][column_];
+    return kMaxLl[row][column_];
   }
 
   double ring_bus(std::size_t protocol) const {
@@ -254,7 +254,7 @@ NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool w
   std::span<const double> speeds = kSpeeds;
   if (within_node && architecture >= 90) speeds = kSpeedsHopper;
   if (within_node && architecture >= 100) speeds = kSpeedsBlackwell;
-  const double limit = architecture >= 100 ? kMostChannels : kMostChannelsBeforeBlackwell;
+  const double limit = architecture >= 100 ? kMaxChannels : kMaxChannelsBeforeBlackwell;
   NcclChannels best{1, gigabytes};
   double most = 0;
   for (const double speed : speeds) {

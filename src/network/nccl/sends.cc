@@ -8,14 +8,14 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kRing = 1;            ///< Row of nccl::kBaseLatency: sends start like a ring.
-constexpr double kLeastLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
+constexpr std::size_t kRing = 1;          ///< Row of nccl::kBaseLatency: sends start like a ring.
+constexpr double kMinLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
 constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate().
 constexpr double kOwnCopyRate = 100;                   ///< GB/s of a channel; see own_copy_rate().
 constexpr double kLocalChannelRate = 20;               ///< GB/s; see local_peer_rate().
 constexpr std::uint32_t kLocalChannels = 32;           ///< Over NVLink.
 /// Bytes per channel; larger messages get more channels.
-constexpr double kMostOfChannel = 32 * (512 << 10);
+constexpr double kMaxOfChannel = 32 * (512 << 10);
 constexpr double kDoubledNic = 25;  ///< GB/s from which NCCL doubles a NIC's channels.
 /// Latency of each further peer on another node, relative to the first. Our fit: 10 H100 nodes have
 /// 9 to 12 us of 14 with one GPU per node, and 9 with four; for LL the same share of its lower
@@ -51,13 +51,13 @@ double own_copy_rate(std::uint32_t channels) { return kOwnCopyRate * channels; }
 double local_peer_rate(std::uint32_t ranks, double message) {
   std::uint32_t channels = kLocalChannels;
   while (channels > 1 && channels * ranks > kLocalChannels) channels /= 2;
-  while (channels < kLocalChannels && message / channels > kMostOfChannel) channels *= 2;
+  while (channels < kLocalChannels && message / channels > kMaxOfChannel) channels *= 2;
   return kLocalChannelRate * channels;
 }
 
 double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
   const Volumes volumes = volumes_of(operation, places, static_cast<double>(bytes.count) / 1e3);
-  const std::size_t protocol = volumes.message * 1e3 <= kLeastLlBytes ? 0 : 2;
+  const std::size_t protocol = volumes.message * 1e3 <= kMinLlBytes ? 0 : 2;
   const auto hop = [&](std::size_t link) { return nccl::kHopLatency[link][kRing][protocol]; };
   const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with every four bytes.
   double latency = nccl::kBaseLatency[kRing][protocol];

@@ -42,8 +42,7 @@ PacketPaths paths_of(const Network& network, std::uint64_t seed) {
   }
   paths.find = [&network, seed](std::uint32_t from, std::uint32_t to, bool all,
                                 std::vector<Path>& out) {
-    const std::uint32_t count =
-        all ? std::min(network.paths(from, to), PacketPaths::kMostPaths) : 1;
+    const std::uint32_t count = all ? std::min(network.paths(from, to), PacketPaths::kMaxPaths) : 1;
     out.resize(count);
     if (count == 1) return network.route(from, to, seed, out[0]);
     for (std::uint32_t i = 0; i < count; ++i) network.path(from, to, i, out[i]);

@@ -36,10 +36,10 @@ struct PacketPaths {
   std::vector<PacketLink> links;
   std::uint32_t memories = 0;  ///< Switches whose memory packets may wait in.
   /// Overwrites `out` with the paths of equal cost from one endpoint to another: with `all` up to
-  /// kMostPaths of them, otherwise the one that ECMP takes. Throws Error where there is none.
+  /// kMaxPaths of them, otherwise the one that ECMP takes. Throws Error where there is none.
   std::function<void(std::uint32_t from, std::uint32_t to, bool all, std::vector<Path>& out)> find;
 
-  static constexpr std::uint32_t kMostPaths = 64;
+  static constexpr std::uint32_t kMaxPaths = 64;
 };
 
 /// Returns paths through one switch with a cable to each endpoint. Endpoints from `switches_from`

@@ -12,7 +12,7 @@ namespace {
 constexpr Bytes kDctcpThreshold{65 * 1500};
 constexpr Bandwidth kDctcpRate{1.25e9};
 /// Marks must come before drops: at a quarter of the buffer at most. Assumed.
-constexpr std::int64_t kLeastRoom = 4;
+constexpr std::int64_t kMinRoom = 4;
 
 }  // namespace
 
@@ -83,8 +83,7 @@ Bytes PacketSettings::mark_threshold(Bandwidth rate) const {
   if (mark_at.count > 0) return mark_at;
   const Bytes scaled_up =
       scaled(kDctcpThreshold, rate.bytes_per_second / kDctcpRate.bytes_per_second);
-  return buffer.count == 0 ? scaled_up
-                           : std::min(scaled_up, Bytes{port_limit().count / kLeastRoom});
+  return buffer.count == 0 ? scaled_up : std::min(scaled_up, Bytes{port_limit().count / kMinRoom});
 }
 
 }  // namespace foretrace

@@ -64,6 +64,6 @@ struct PacketOptions final : Described {
 
 /// The loss that models tolerate with the same number of epochs and the same accuracy: of the most
 /// and of the least sensitive of more than ten models (DLCP; MLT, Table 1). More epochs allow more.
-constexpr double kLeastTolerated = 0.006, kMostTolerated = 0.035;
+constexpr double kMinTolerated = 0.006, kMaxTolerated = 0.035;
 
 }  // namespace foretrace

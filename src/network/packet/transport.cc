@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kDctcpGain = 1.0 / 16;  ///< g, as in the paper.
 constexpr double kSmoothing = 0.125;     ///< Weight of a new round trip, as in TCP (RFC 6298).
-constexpr double kLeastWindow = 1;
-constexpr std::uint32_t kMostDoublings = 6;  ///< Assumed.
+constexpr double kMinWindow = 1;
+constexpr std::uint32_t kMaxDoublings = 6;  ///< Assumed.
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void shrink_window(MessageTransfer& transfer, double factor) {
   Connection& connection = *transfer.connection;
   if (connection.passed < connection.recover) return;
   connection.recover = connection.sent;
-  connection.window = std::max(kLeastWindow, connection.window * factor);
+  connection.window = std::max(kMinWindow, connection.window * factor);
   connection.threshold = connection.window;
 }
 
@@ -97,13 +97,13 @@ void follow_marks(MessageTransfer& transfer, bool marked) {
 void restart_window(MessageTransfer& transfer) {
   Connection& connection = *transfer.connection;
   connection.threshold = std::max(2.0, connection.window / 2);
-  connection.window = kLeastWindow;
+  connection.window = kMinWindow;
   ++transfer.timeouts;
 }
 
 Picoseconds backed_off(const MessageTransfer& transfer, Picoseconds least) {
   const Picoseconds base = std::max(least, 2 * transfer.connection->smoothed);
-  return base << std::min(transfer.timeouts, kMostDoublings);
+  return base << std::min(transfer.timeouts, kMaxDoublings);
 }
 
 void repair_gaps(MessageTransfer& transfer) {

@@ -22,7 +22,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostSearched = 64;
+constexpr std::int64_t kMaxSearched = 64;
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 /// A partial plan: the stages of the last layers.
@@ -169,7 +169,7 @@ class LeastLatency {
 }  // namespace
 
 StrategyPlan plan_by_dapple(const StrategyProblem& problem) {
-  check_devices(problem, kMostSearched, "dapple");
+  check_devices(problem, kMaxSearched, "dapple");
   StrategyPlan plan;
   for (const std::int64_t size : problem.sizes) {
     if (problem.global_batch % size != 0) continue;

@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostPartitioned = 256;
+constexpr std::int64_t kMaxPartitioned = 256;
 
 class Partition {
  public:
@@ -99,7 +99,7 @@ class Partition {
 }  // namespace
 
 StrategyPlan plan_by_pipedream(const StrategyProblem& problem) {
-  check_devices(problem, kMostPartitioned, "pipedream");
+  check_devices(problem, kMaxPartitioned, "pipedream");
   StrategyPlan plan{.schedule = "pipedream"};
   plan.us = std::numeric_limits<double>::infinity();
   for (const std::int64_t size : problem.sizes) {

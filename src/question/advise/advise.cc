@@ -94,7 +94,7 @@ AdviceTarget read_target(std::string_view text, double samples) {
 
 // How far adding GPUs pays off.
 
-constexpr std::int64_t kMostAdvisedGpus = 1024;
+constexpr std::int64_t kMaxAdvisedGpus = 1024;
 
 std::string step_of(std::int64_t gpus, const std::string& network) {
   return fmt::format("data_parallel:gpus={},machine=\"{}\"", gpus, network);
@@ -105,7 +105,7 @@ std::string step_of(std::int64_t gpus, const std::string& network) {
 MoreGpus more_gpus(const AdvisedJob& job, const std::string& network) {
   MoreGpus found{.network = network, .points = {}, .refused = {}};
   std::vector<std::int64_t> counts;
-  for (std::int64_t gpus = 2; gpus <= kMostAdvisedGpus; gpus *= 2) counts.push_back(gpus);
+  for (std::int64_t gpus = 2; gpus <= kMaxAdvisedGpus; gpus *= 2) counts.push_back(gpus);
   std::vector<std::optional<Nanoseconds>> times(counts.size());
   std::vector<std::string> refused(counts.size());
   on_all_cores(counts.size(), [&](std::size_t i) {

@@ -15,10 +15,10 @@ namespace foretrace {
 namespace {
 
 /// Smaller gains are within the error of models, however steady the job is.
-constexpr double kLeastNoise = 0.01;
+constexpr double kMinNoise = 0.01;
 /// Steps that differ more than this do so before and after a change alike: what a change gains does
 /// not vary with them, and its interval says how sure it is. Chosen.
-constexpr double kMostNoise = 0.05;
+constexpr double kMaxNoise = 0.05;
 
 /// Share of kernel time in CUDA graphs that were recorded as one piece of work each, because the
 /// tool did not look into them.
@@ -92,7 +92,7 @@ AdvisedJob advised_job(const Inference& inference, std::vector<KnownOutcome> use
   job.baseline.user_outcomes = std::move(user_outcomes);
   job.path = path_shares(inference.graph, job.baseline.replayed);
   job.spread = spread_of_steps(job.baseline.prediction.measured);
-  job.noise = std::clamp(job.spread, kLeastNoise, kMostNoise);
+  job.noise = std::clamp(job.spread, kMinNoise, kMaxNoise);
   job.whole_graphs = share_of_whole_graphs(inference.graph);
   job.trust = trust_of_recording(job.baseline.prediction, AnswerAbout::changes);
   return job;

@@ -15,7 +15,7 @@ namespace foretrace {
 namespace {
 
 /// More are nothing that anybody tunes, and each takes a replay.
-constexpr std::size_t kMostCandidates = 10'000;
+constexpr std::size_t kMaxCandidates = 10'000;
 
 KernelCandidate candidate_of(const std::string& line) {
   const std::vector<std::string> cells = csv_cells(line);
@@ -44,8 +44,8 @@ std::vector<KernelCandidate> read_candidates(const std::string& path) {
         return;
       }
       if (line.empty()) return;
-      if (candidates.size() == kMostCandidates)
-        throw Error(fmt::format("there may be at most {} candidates", kMostCandidates));
+      if (candidates.size() == kMaxCandidates)
+        throw Error(fmt::format("there may be at most {} candidates", kMaxCandidates));
       candidates.push_back(candidate_of(line));
       candidates.back().line = number;
     });

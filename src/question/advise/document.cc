@@ -18,13 +18,13 @@ namespace {
 
 /// Limits that keep the short answer small enough for one screen.
 constexpr std::size_t kScreenWidth = 100;
-constexpr std::size_t kMostFirst = 2;
+constexpr std::size_t kMaxFirst = 2;
 constexpr const char* kCandidates = "What a step gains, each alone";
 
 void say_verdict(const Advice& advice, Document& document) {
   const AdviceVerdict verdict = advice_verdict(advice);
   document.verdict("Trust", trust_warning(advice.trust)).verdict("Bound by", verdict.bound);
-  for (std::size_t i = 0; i < advice.causes.size() && i < kMostFirst; ++i)
+  for (std::size_t i = 0; i < advice.causes.size() && i < kMaxFirst; ++i)
     document.say(i == 0 ? "First" : " ", advice.causes[i]);
   if (advice.ladder.empty()) return;
   document.verdict("Would help", verdict.help).verdict("At best", verdict.best);

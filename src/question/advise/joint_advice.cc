@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostMembers = 4;
+constexpr std::size_t kMaxMembers = 4;
 /// Gains that differ by less than this share of the step are the same.
 constexpr double kSameGain = 0.005;
 
@@ -68,7 +68,7 @@ class MemberSearch {
       if (one.goal == "time" && one.fits && !one.is_rejected && i != joint_.members.front())
         others.push_back({.suggestion = i});
     }
-    while (!others.empty() && joint_.members.size() < kMostMembers) {
+    while (!others.empty() && joint_.members.size() < kMaxMembers) {
       replay_additions(others);
       // A suggestion that adds nothing to some members adds nothing to more of them, as long as
       // these do not change.
@@ -81,7 +81,7 @@ class MemberSearch {
       left_out_.clear();
     }
     for (const Addition& one : others)
-      left_out_.push_back({one, fmt::format("{} are combined at most", kMostMembers)});
+      left_out_.push_back({one, fmt::format("{} are combined at most", kMaxMembers)});
     report_left_out();
   }
 

@@ -101,7 +101,7 @@ std::string bytes_change(const std::optional<Bytes>& before, const std::optional
 }
 
 /// An added GPU pays off if it brings at least this share of what one alone does. Our choice.
-constexpr double kLeastPayoff = 0.5;
+constexpr double kMinPayoff = 0.5;
 
 }  // namespace
 
@@ -113,7 +113,7 @@ std::string more_gpus_sentence(const MoreGpus& more) {
   };
   const MoreGpus::Point* last = nullptr;
   for (const MoreGpus::Point& point : more.points) {
-    if (point.each_added < kLeastPayoff) {
+    if (point.each_added < kMinPayoff) {
       const std::string brings =
           fmt::format("each GPU added up to {} brings {} of what one alone does", point.gpus,
                       to_share(std::max(0., point.each_added)));

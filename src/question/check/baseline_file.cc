@@ -211,14 +211,14 @@ KernelTimes read_kernel(const Json& object) {
   kernel.least = Nanoseconds(amount(object, "least_ns"));
   kernel.most = Nanoseconds(amount(object, "most_ns"));
   if (object.contains("runs_ns")) kernel.runs = whole_numbers(object["runs_ns"], "runs_ns", 0);
-  if (kernel.runs.size() > kMostRuns)
-    throw Error(fmt::format("runs_ns: must be at most {}", kMostRuns));
+  if (kernel.runs.size() > kMaxRuns)
+    throw Error(fmt::format("runs_ns: must be at most {}", kMaxRuns));
   return kernel;
 }
 
 void read_runs(const std::string& name, const Json& list, std::vector<FigureSteps>& runs) {
-  if (!list.is_array() || list.size() > kMostRuns)
-    throw Error(fmt::format("runs: must be a list of at most {}", kMostRuns));
+  if (!list.is_array() || list.size() > kMaxRuns)
+    throw Error(fmt::format("runs: must be a list of at most {}", kMaxRuns));
   runs.resize(std::max(runs.size(), list.size()));
   const std::int64_t least = figure_rule(name).may_fall ? -kGreatestAmount : 0;
   for (std::size_t i = 0; i < list.size(); ++i) {

@@ -16,8 +16,8 @@ namespace foretrace {
 namespace {
 
 /// Replays take long on large jobs, and more causes are not useful to readers.
-constexpr std::size_t kMostReplays = 10;
-constexpr std::size_t kMostCauses = 20;
+constexpr std::size_t kMaxReplays = 10;
+constexpr std::size_t kMaxCauses = 20;
 
 using ClusterKey = std::tuple<std::string, std::string, std::string, std::string, std::string>;
 
@@ -182,7 +182,7 @@ class CauseFinder {
     for (ChangeCluster* cluster : order) {
       if (!affects_worse_figure(*cluster)) continue;
       describe(*cluster);
-      if (replays++ < kMostReplays) measure_effect(*cluster);
+      if (replays++ < kMaxReplays) measure_effect(*cluster);
       keep_if_explanatory(std::move(*cluster));
     }
   }
@@ -229,11 +229,11 @@ class CauseFinder {
 
   /// Names the other notable changes at the place, such as a copy that came with a wait.
   static std::string companions(const ChangeCluster& cluster) {
-    constexpr int kLeastTelling = 5;
-    constexpr std::size_t kMostCompanions = 2;
+    constexpr int kMinTelling = 5;
+    constexpr std::size_t kMaxCompanions = 2;
     std::vector<const WorkChange*> others;
     for (const WorkChange* change : cluster.changes) {
-      if (change != cluster.headline && significance(*change) >= kLeastTelling &&
+      if (change != cluster.headline && significance(*change) >= kMinTelling &&
           std::get<0>(rank(*change, cluster.local)))
         others.push_back(change);
     }
@@ -241,10 +241,10 @@ class CauseFinder {
       return rank(*a, cluster.local) > rank(*b, cluster.local);
     });
     std::string text;
-    for (std::size_t i = 0; i < std::min(others.size(), kMostCompanions); ++i)
+    for (std::size_t i = 0; i < std::min(others.size(), kMaxCompanions); ++i)
       text += (i == 0 ? ", with " : " and ") + change_words(*others[i]);
-    if (others.size() > kMostCompanions)
-      text += fmt::format(" and {} more changes", others.size() - kMostCompanions);
+    if (others.size() > kMaxCompanions)
+      text += fmt::format(" and {} more changes", others.size() - kMaxCompanions);
     return text;
   }
 
@@ -315,7 +315,7 @@ std::vector<CheckCause> greatest_first(std::vector<CauseCandidate> found,
   std::vector<CheckCause> causes;
   std::set<std::string> listed;
   for (const CauseCandidate& candidate : found) {
-    if (causes.size() < kMostCauses &&
+    if (causes.size() < kMaxCauses &&
         listed.insert(candidate.cause.what + "\n" + candidate.cause.where).second)
       causes.push_back(candidate.cause);
   }
@@ -324,7 +324,7 @@ std::vector<CheckCause> greatest_first(std::vector<CauseCandidate> found,
 
 // Kernels that became slower wherever they run.
 
-constexpr std::size_t kMostSlowerKernels = 5;
+constexpr std::size_t kMaxSlowerKernels = 5;
 
 std::vector<TaskId> tasks_of_kernel(const JobKernels& kernels, std::uint32_t number) {
   std::vector<TaskId> tasks;
@@ -453,7 +453,7 @@ void add_slower_kernels(const CausesQuestion& question, std::vector<CauseCandida
   for (const SlowerKernel& slower :
        slower_kernels(question.before.kernels, question.kernels.kernels)) {
     if (is_known(question, known, slower.now)) continue;
-    if (listed++ == kMostSlowerKernels) return;
+    if (listed++ == kMaxSlowerKernels) return;
     found.push_back({kernel_cause(question, slower), figure->standing});
   }
 }

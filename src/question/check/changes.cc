@@ -23,7 +23,7 @@ double group_ratio(Nanoseconds now, Nanoseconds then) {
 }
 
 /// Steps of one recording vary by this much without a cause. Chosen.
-constexpr double kLeastSlowdown = 0.02;
+constexpr double kMinSlowdown = 0.02;
 
 /// Work counts as evenly slower if its slowdown is within `most_off` (a part of the typical
 /// slowdown) of the typical one, and everything is slower if that holds for `tenths` tenths of all
@@ -43,8 +43,8 @@ bool is_general(TaskKind kind, const WorkChange& change) {
 /// Whether kernels of the same names and shapes became slower by about that factor. Other kernels
 /// at the same places say nothing about the device.
 bool is_pace(double factor, const JobSummary& before, const JobSummary& after) {
-  constexpr double kLeastCompared = 0.5;
-  if (compared_share(before.kernels, after.kernels) < kLeastCompared) return false;
+  constexpr double kMinCompared = 0.5;
+  if (compared_share(before.kernels, after.kernels) < kMinCompared) return false;
   std::vector<std::int64_t> paces = kernel_pace(before.kernels, after.kernels);
   if (paces.empty()) return false;
   const double pace = static_cast<double>(lower_median(std::move(paces))) / 1e6;
@@ -67,7 +67,7 @@ GeneralChange general_change(const std::vector<WorkChange>& changes, TaskKind ki
   }
   if (ratios.size() < 5) return general;
   const double typical = weighted_median(ratios);
-  if (typical < 1 + kLeastSlowdown) return general;
+  if (typical < 1 + kMinSlowdown) return general;
   const UniformityLimits limits = kind == TaskKind::kernel ? kKernelUniformity : kHostUniformity;
   Nanoseconds typical_work{0};
   for (const auto& [ratio, work] : ratios) {
@@ -102,7 +102,7 @@ bool is_worse(const WorkChange& change) {
   if (change.is_moved_wait() || change.more() > 0 || change.after.bytes > change.before.bytes)
     return true;
   if (change.after.pageable > change.before.pageable || change.exposed() > 0ns) return true;
-  return change.added() > scaled(change.before.work, kLeastSlowdown * change.expected);
+  return change.added() > scaled(change.before.work, kMinSlowdown * change.expected);
 }
 
 }  // namespace

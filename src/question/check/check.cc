@@ -365,11 +365,11 @@ CheckBaseline joined_runs(std::vector<CheckBaseline> runs) {
 
 template <class Run>
 void keep_newest(std::vector<Run>& runs) {
-  if (runs.size() > kMostRuns)
-    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMostRuns));
+  if (runs.size() > kMaxRuns)
+    runs.erase(runs.begin(), runs.end() - static_cast<std::ptrdiff_t>(kMaxRuns));
 }
 
-/// Puts the runs of the old baseline before the new ones; only the newest kMostRuns are kept.
+/// Puts the runs of the old baseline before the new ones; only the newest kMaxRuns are kept.
 void add_runs_of(const CheckBaseline& old, CheckBaseline& baseline) {
   refuse_other_job(old.summary, baseline.summary);
   JobSummary& now = baseline.summary;
@@ -400,8 +400,8 @@ CheckBaseline bless(const std::string& trace_path, const Scenario& scenario,
 
 CheckBaseline bless(const std::vector<std::string>& trace_paths, const Scenario& scenario,
                     const CheckOptions& options, const CheckBaseline* old) {
-  if (trace_paths.size() > kMostRuns)
-    throw Error(fmt::format("a baseline stands for at most {} recordings, got {}", kMostRuns,
+  if (trace_paths.size() > kMaxRuns)
+    throw Error(fmt::format("a baseline stands for at most {} recordings, got {}", kMaxRuns,
                             trace_paths.size()));
   std::vector<CheckBaseline> runs;
   for (const std::string& path : trace_paths) {

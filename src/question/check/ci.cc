@@ -83,7 +83,7 @@ void write_test(const CheckReport& report, const CheckedFigure& figure, std::ost
 }
 
 /// GitHub shows at most this many annotations of each kind for a step.
-constexpr std::size_t kMostAnnotations = 10;
+constexpr std::size_t kMaxAnnotations = 10;
 
 /// The annotations of one kind. If there are too many, the last one says how many more there are.
 class Annotations {
@@ -93,8 +93,8 @@ class Annotations {
     lines_.push_back(fmt::format("::{} {}::{}", kind_, properties, command_text(message, false)));
   }
   void write(std::ostream& out) const {
-    const bool all = lines_.size() <= kMostAnnotations;
-    const std::size_t shown = all ? lines_.size() : kMostAnnotations - 1;
+    const bool all = lines_.size() <= kMaxAnnotations;
+    const std::size_t shown = all ? lines_.size() : kMaxAnnotations - 1;
     for (std::size_t i = 0; i < shown; ++i) out << lines_[i] << '\n';
     if (!all)
       out << "::" << kind_ << " title=foretrace::" << lines_.size() - shown

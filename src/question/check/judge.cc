@@ -14,7 +14,7 @@ namespace foretrace {
 namespace {
 
 /// Nobody blesses more.
-constexpr std::size_t kMostRecordings = 100;
+constexpr std::size_t kMaxRecordings = 100;
 
 const Limit* limit_of(const std::string& name, const std::map<std::string, Limit>& requested,
                       const std::map<std::string, Limit>& stored) {
@@ -235,7 +235,7 @@ std::optional<VisibleChange> visible_change(const CheckBaseline& baseline, const
   };
   VisibleChange found{.share = visible(known.size()), .recordings = known.size(), .for_wanted = {}};
   for (std::size_t n = std::max<std::size_t>(known.size(), 2);
-       !found.for_wanted && n <= kMostRecordings; ++n) {
+       !found.for_wanted && n <= kMaxRecordings; ++n) {
     if (visible(n) <= VisibleChange::kWanted) found.for_wanted = n;
   }
   return found;

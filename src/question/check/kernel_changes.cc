@@ -12,10 +12,10 @@ namespace foretrace {
 namespace {
 
 /// With fewer matching kernels, the usual change is unknown.
-constexpr std::size_t kLeastCompared = 5;
+constexpr std::size_t kMinCompared = 5;
 /// Greatest weight of one kernel, as a share of all work: no kernel alone decides the typical
 /// slowdown.
-constexpr double kMostWeight = 0.1;
+constexpr double kMaxWeight = 0.1;
 /// Standard deviation of a normal distribution per median absolute deviation: 1 / 0.6745.
 constexpr double kDeviationsOfMedian = 1.4826;
 /// Noise assumed if a recording does not show how much its kernels vary, as with a single step.
@@ -51,15 +51,15 @@ double total_work(const std::vector<KernelPair>& pairs) {
   return all;
 }
 
-/// Median of `ratios`, each weighted by its work, where no kernel weighs more than kMostWeight of
+/// Median of `ratios`, each weighted by its work, where no kernel weighs more than kMaxWeight of
 /// `all`.
 double typical_ratio(std::vector<std::pair<double, double>> ratios, double all) {
-  for (auto& [ratio, work] : ratios) work = std::min(work, kMostWeight * all);
+  for (auto& [ratio, work] : ratios) work = std::min(work, kMaxWeight * all);
   return weighted_median(std::move(ratios));
 }
 
 double pace_of(const std::vector<KernelPair>& pairs) {
-  if (pairs.size() < kLeastCompared) return 1;
+  if (pairs.size() < kMinCompared) return 1;
   std::vector<std::pair<double, double>> ratios;
   for (const KernelPair& pair : pairs) ratios.emplace_back(pair.ratio, pair.work);
   return typical_ratio(std::move(ratios), total_work(pairs));
@@ -68,7 +68,7 @@ double pace_of(const std::vector<KernelPair>& pairs) {
 /// Scatter of the kernels around the pace: the standard deviation of a normal distribution with the
 /// same median distance.
 double scatter(const std::vector<KernelPair>& pairs, double pace) {
-  if (pairs.size() < kLeastCompared) return 0;
+  if (pairs.size() < kMinCompared) return 0;
   std::vector<double> off;
   for (const KernelPair& pair : pairs) off.push_back(std::abs(pair.ratio / pace - 1));
   return kDeviationsOfMedian * median(std::move(off));
@@ -128,14 +128,14 @@ std::vector<SlowerKernel> slower_kernels(const std::vector<KernelTimes>& before,
         std::hypot(run_noise(was), std::max(tick_noise(before, was), tick_noise(now, is))));
     const double ratio = pair.ratio / pace;
     const double added = (ratio - 1) * pace * pair.work;
-    if (ratio - 1 < std::max(kLeastSlower, sigmas * noise)) continue;
+    if (ratio - 1 < std::max(kMinSlower, sigmas * noise)) continue;
     if (is.least <= scaled(most_of_runs(was), pace)) continue;
     found.push_back({pair.before, pair.now, ratio, Nanoseconds(std::llround(added))});
   }
   std::map<std::string_view, Nanoseconds> of_name;
   for (const SlowerKernel& slower : found) of_name[now[slower.now].name] += slower.added;
   std::erase_if(found, [&](const SlowerKernel& slower) {
-    return as_number(of_name[now[slower.now].name]) < kLeastShare * pace * all;
+    return as_number(of_name[now[slower.now].name]) < kMinShare * pace * all;
   });
   std::stable_sort(found.begin(), found.end(),
                    [](const SlowerKernel& a, const SlowerKernel& b) { return a.added > b.added; });
@@ -152,7 +152,7 @@ double compared_share(const std::vector<KernelTimes>& before, const std::vector<
 std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
                                       const std::vector<KernelTimes>& now) {
   const std::vector<KernelPair> pairs = kernel_pairs(before, now);
-  if (pairs.size() < kLeastCompared) return {};
+  if (pairs.size() < kMinCompared) return {};
   const std::size_t steps = now[pairs.front().now].of_steps.size();
   std::vector<std::int64_t> paces;
   for (std::size_t step = 0; step < steps; ++step) {
@@ -161,7 +161,7 @@ std::vector<std::int64_t> kernel_pace(const std::vector<KernelTimes>& before,
       const auto each = static_cast<double>(now[pair.now].of_steps[step]);
       if (each > 0) ratios.emplace_back(each / as_number(before[pair.before].each), pair.work);
     }
-    if (ratios.size() >= kLeastCompared)
+    if (ratios.size() >= kMinCompared)
       paces.push_back(std::llround(1e6 * typical_ratio(std::move(ratios), total_work(pairs))));
   }
   return paces;

@@ -16,8 +16,8 @@ namespace {
 
 /// Limits an amount so that the sum of two still fits 64 bits.
 std::int64_t limit_part(std::int64_t amount) {
-  constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
-  if (amount > kMost) throw Error(fmt::format("must be at most 4 * 10^18, got {}", amount));
+  constexpr std::int64_t kMax = 4'000'000'000'000'000'000;
+  if (amount > kMax) throw Error(fmt::format("must be at most 4 * 10^18, got {}", amount));
   return amount;
 }
 
@@ -93,18 +93,18 @@ std::size_t differences_cut(std::size_t first, std::size_t second) {
 }
 
 /// Steps beyond this number hardly change the interval.
-constexpr std::size_t kMostJudgedSteps = 32;
+constexpr std::size_t kMaxJudgedSteps = 32;
 
 /// Variation assumed if a recording does not show how much steps vary, the same as for predictions.
 constexpr double kAssumedVariation = 0.05;
 
-/// Sorts the values, and picks kMostJudgedSteps of them at equal distances if there are more.
+/// Sorts the values, and picks kMaxJudgedSteps of them at equal distances if there are more.
 std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
-  if (values.size() <= kMostJudgedSteps) return values;
+  if (values.size() <= kMaxJudgedSteps) return values;
   std::vector<std::int64_t> kept;
-  for (std::size_t i = 0; i < kMostJudgedSteps; ++i)
-    kept.push_back(values[i * (values.size() - 1) / (kMostJudgedSteps - 1)]);
+  for (std::size_t i = 0; i < kMaxJudgedSteps; ++i)
+    kept.push_back(values[i * (values.size() - 1) / (kMaxJudgedSteps - 1)]);
   return kept;
 }
 
@@ -122,8 +122,8 @@ StepChange step_by_step(const FigureEntry& figure, const std::vector<std::int64_
 }
 
 std::int64_t as_doubt(double amount) {
-  constexpr double kMost = 1e18;
-  return std::llround(std::min(amount, kMost));
+  constexpr double kMax = 1e18;
+  return std::llround(std::min(amount, kMax));
 }
 
 /// Uncertainty of a difference of two means (Welch, with the degrees of freedom of the smaller

@@ -16,10 +16,10 @@ namespace {
 /// Measured: jobs of different models had at most 0.55 in common, if kernels and ops belonged to
 /// one family; versions of one job (batch size, device, precision, loading, compiled or not) at
 /// least 0.77.
-constexpr double kLeastAlike = 0.5;
+constexpr double kMinAlike = 0.5;
 /// Measured: repeats of a job had at least 0.92 in common, its ranks 0.78; the same model of
 /// another size had 0.24.
-constexpr double kLeastUnchanged = 0.7;
+constexpr double kMinUnchanged = 0.7;
 
 using Amounts = std::map<std::string, double>;
 
@@ -60,8 +60,8 @@ Traits traits_of(const JobSummary& job) {
 
 /// Whether both load batches of the same size, which a change of the model leaves as it is.
 bool loads_alike(const Traits& before, const Traits& now) {
-  constexpr double kLeastBatch = 100'000;
-  return std::min(before.loaded, now.loaded) > kLeastBatch &&
+  constexpr double kMinBatch = 100'000;
+  return std::min(before.loaded, now.loaded) > kMinBatch &&
          std::abs(before.loaded - now.loaded) < 0.01 * before.loaded;
 }
 
@@ -83,7 +83,7 @@ double likeness(const JobSummary& before, const JobSummary& now) {
 }
 
 void refuse_other_job(const JobSummary& before, const JobSummary& now) {
-  if (likeness(before, now) >= kLeastAlike) return;
+  if (likeness(before, now) >= kMinAlike) return;
   const Traits was = traits_of(before), is = traits_of(now);
   throw Error(fmt::format(
       "must be of the same job as the baseline; {}; give each job its own baseline (--bless)",
@@ -93,7 +93,7 @@ void refuse_other_job(const JobSummary& before, const JobSummary& now) {
 void refuse_changed_job(const JobSummary& before, const JobSummary& now) {
   const Traits was = traits_of(before), is = traits_of(now);
   const auto differ = [](const Amounts& some, const Amounts& others) {
-    return !some.empty() && !others.empty() && shared_part(some, others) < kLeastUnchanged;
+    return !some.empty() && !others.empty() && shared_part(some, others) < kMinUnchanged;
   };
   if (!differ(was.kernels, is.kernels) && !differ(was.ops, is.ops)) return;
   throw Error(

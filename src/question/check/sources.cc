@@ -17,7 +17,7 @@ bool is_source(const fs::path& path) {
 /// The path of the only file of this name under `root`, relative to it; empty if there are several,
 /// or too many files to search.
 std::string only_file_named(const fs::path& root, const fs::path& name) {
-  constexpr std::size_t kMostLookedAt = 50'000;
+  constexpr std::size_t kMaxLookedAt = 50'000;
   std::error_code error;
   std::string found;
   std::size_t looked = 0;
@@ -25,7 +25,7 @@ std::string only_file_named(const fs::path& root, const fs::path& name) {
            entry(root, fs::directory_options::skip_permission_denied, error),
        end;
        entry != end && !error; entry.increment(error)) {
-    if (++looked > kMostLookedAt) return {};
+    if (++looked > kMaxLookedAt) return {};
     const std::string base = entry->path().filename().string();
     std::error_code ignored;
     if (base.starts_with('.') && entry->is_directory(ignored)) entry.disable_recursion_pending();

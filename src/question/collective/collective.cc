@@ -219,7 +219,7 @@ void add_packet_assumptions(CollectiveReport& report, const CollectiveQuestion& 
         "the share of packets that matter least, {}, is assumed, because the magnitudes of "
         "gradients are not known",
         to_share(settings.unimportant)));
-  if (settings.loss > kMostTolerated || settings.pull_loss > kMostTolerated)
+  if (settings.loss > kMaxTolerated || settings.pull_loss > kMaxTolerated)
     report.assumptions.push_back(
         "models have tolerated 0.6 to 3.5 % of loss without more epochs "
         "(DLCP, MLT); beyond that training takes longer");

@@ -148,7 +148,7 @@ bool has_prices(const CollectiveReport& report) {
 /// "ranks 0-3, 8" for "ranks 0, 1, 2, 3, 8"; other names stay.
 std::string short_group(const std::string& group) {
   constexpr std::string_view kRanks = "ranks ";
-  constexpr std::int64_t kLeastRange = 2;  // Two numbers are as short as their range.
+  constexpr std::int64_t kMinRange = 2;  // Two numbers are as short as their range.
   if (!group.starts_with(kRanks)) return group;
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   for (std::string_view rest = std::string_view(group).substr(kRanks.size()); !rest.empty();) {
@@ -164,7 +164,7 @@ std::string short_group(const std::string& group) {
   std::string text;
   for (const auto& [first, last] : ranges) {
     text += fmt::format("{}{}", text.empty() ? kRanks : std::string_view(", "), first);
-    if (last > first) text += fmt::format("{}{}", last - first < kLeastRange ? ", " : "-", last);
+    if (last > first) text += fmt::format("{}{}", last - first < kMinRange ? ", " : "-", last);
   }
   return text;
 }

@@ -25,7 +25,7 @@ namespace foretrace {
 namespace {
 
 /// More bytes than any device has are an error of the file.
-constexpr double kMostBytes = 1e15;
+constexpr double kMaxBytes = 1e15;
 
 /// A kernel of a rank.
 struct InspectedKernel {
@@ -60,7 +60,7 @@ Bytes whole_buffer(const InspectedOperation& found) {
   } else if (const double factor = bus_factor(*known, found.ranks); factor > 0) {
     bytes = found.bus_bandwidth / factor * static_cast<double>(found.time.count()) * 1e-9;
   }
-  return {bytes < kMostBytes ? std::llround(bytes) : 0};
+  return {bytes < kMaxBytes ? std::llround(bytes) : 0};
 }
 
 class InspectedTable {

@@ -8,8 +8,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostSizes = 1000;
-constexpr std::int64_t kMostFactor = 1'000'000;
+constexpr std::size_t kMaxSizes = 1000;
+constexpr std::int64_t kMaxFactor = 1'000'000;
 
 /// Reads the first size of a range, which may lack a unit, because nccl-tests begin at 8 bytes.
 Bytes first_size(const std::string& text) {
@@ -32,12 +32,12 @@ std::vector<Bytes> read_sizes(const std::string& text) {
   if (adds) amount = parse_bytes(range->amount).count;
   if (range->step == RangeStep::times) {
     const auto factor = parse_number<std::int64_t>(range->amount);
-    amount = factor && *factor < kMostFactor ? *factor : 0;
+    amount = factor && *factor < kMaxFactor ? *factor : 0;
     if (amount < 2) throw Error("must end in a factor of at least 2, such as /x2, got " + text);
   }
   if (amount < 1) throw Error("must add at least 1 B, got " + text);
   std::vector<Bytes> sizes;
-  for (std::int64_t bytes = first.count; bytes <= last.count && sizes.size() < kMostSizes;
+  for (std::int64_t bytes = first.count; bytes <= last.count && sizes.size() < kMaxSizes;
        bytes = adds ? bytes + amount : bytes * amount)
     sizes.push_back({bytes});
   return sizes;

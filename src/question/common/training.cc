@@ -15,9 +15,9 @@ namespace foretrace {
 namespace {
 
 constexpr double kHour = 3600;
-constexpr double kMostCounted = 1e18;
+constexpr double kMaxCounted = 1e18;
 /// A job that trains less of its time does not get on.
-constexpr double kLeastGoodput = .01;
+constexpr double kMinGoodput = .01;
 
 double in_seconds_of(Nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
 
@@ -80,7 +80,7 @@ void add_failures(const TrainingQuestion& question, TrainingRun& run) {
   const double between = *question.mtbf_hours * kHour / static_cast<double>(run.gpus);
   run.failures = goodput_with(between, in_seconds_of(question.checkpoint_time),
                               in_seconds_of(question.restart_time));
-  if (run.failures->goodput < kLeastGoodput)
+  if (run.failures->goodput < kMinGoodput)
     throw Error(fmt::format(
         "--mtbf-hours: must be so long that a job on {} gets on between failures, every {} s here, "
         "got {}",
@@ -101,7 +101,7 @@ double large_count(const std::string& option, const std::string& text) {
       {"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"G", 1e9}, {"T", 1e12}};
   if (const std::optional<Quantity> found = quantity_of(text)) {
     for (const auto& [letter, factor] : kLetters) {
-      if (found->unit == letter && found->number * factor <= kMostCounted)
+      if (found->unit == letter && found->number * factor <= kMaxCounted)
         return found->number * factor;
     }
   }

@@ -50,9 +50,9 @@ std::string_view library_op(std::string_view path) {
 }
 
 std::string shortened_name(std::string_view name) {
-  constexpr std::size_t kMost = 70;
+  constexpr std::size_t kMax = 70;
   if (name.starts_with("void ")) name.remove_prefix(5);
-  return shortened(name, kMost);
+  return shortened(name, kMax);
 }
 
 bool same_family(std::string_view a, std::string_view b) {

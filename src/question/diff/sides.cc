@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostPeakChanges = 12;
+constexpr std::size_t kMaxPeakChanges = 12;
 
 double distance_from(Nanoseconds value, Nanoseconds typical) {
   if (typical <= 0ns) return 0;
@@ -256,7 +256,7 @@ std::vector<PeakChange> peak_changes(const DiffSide& before, const DiffSide& aft
   std::stable_sort(changes.begin(), changes.end(), [](const PeakChange& a, const PeakChange& b) {
     return std::abs((a.after - a.before).count) > std::abs((b.after - b.before).count);
   });
-  if (changes.size() > kMostPeakChanges) changes.resize(kMostPeakChanges);
+  if (changes.size() > kMaxPeakChanges) changes.resize(kMaxPeakChanges);
   return changes;
 }
 

@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 /// Most rows of the waterfall table, apart from the summary of smaller effects.
-constexpr std::size_t kMostWaterfall = 16;
+constexpr std::size_t kMaxWaterfall = 16;
 /// Effects below 1/kSmallShare of the longer step time share one row.
 constexpr std::int64_t kSmallShare = 2000;
 
@@ -224,7 +224,7 @@ Table waterfall_table(const Diff& diff, const SideNames& names) {
     const bool is_rest = cause.kind == DiffKind::rest;
     const bool is_shown =
         std::max(std::abs(cause.effect.count()), std::abs(cause.local.count())) >= least.count();
-    if ((!is_rest && (!is_shown || table.rows.size() > kMostWaterfall)) ||
+    if ((!is_rest && (!is_shown || table.rows.size() > kMaxWaterfall)) ||
         (is_rest && std::abs(cause.effect.count()) < least.count())) {
       small.effect += cause.effect;
       small.local += cause.local;

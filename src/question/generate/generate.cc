@@ -18,7 +18,7 @@ namespace foretrace {
 namespace {
 
 /// Default number of rows to fit to: this many, or this share of the table if it is more.
-constexpr std::size_t kLeastFitted = 5;
+constexpr std::size_t kMinFitted = 5;
 constexpr double kFittedShare = .05;
 
 std::string largest_parts(const StepMemory& memory) {
@@ -114,7 +114,7 @@ std::vector<MeasuredRow> fitted_rows(const GenerateQuestion& question) {
   const std::size_t all = rows.size() + static_cast<std::size_t>(notes.count(kLeftOut));
   const auto share = static_cast<std::size_t>(static_cast<double>(all) * kFittedShare);
   const std::size_t count =
-      wanted < 0 ? std::max(kLeastFitted, share) : static_cast<std::size_t>(wanted);
+      wanted < 0 ? std::max(kMinFitted, share) : static_cast<std::size_t>(wanted);
   std::vector<MeasuredRow> chosen;
   for (const std::size_t place : chosen_shapes(shapes, count)) chosen.push_back(timed[place]);
   return chosen;

@@ -17,7 +17,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostWorkers = 1024;  ///< Most workers that are tried.
+constexpr std::int64_t kMaxWorkers = 1024;  ///< Most workers that are tried.
 
 /// The rank of a job with the longest step, which the others wait for.
 Inference slowest_rank(const std::string& path, const ImportOptions& reading) {
@@ -65,12 +65,12 @@ void find_workers(const Graph& graph, InputReport& report) {
     read_transform_text(fmt::format("loader:workers={}", count))->apply(edited, {});
     return replayed_step_time(edited);
   };
-  const Nanoseconds enough = scaled(with(kMostWorkers), 1.02);
+  const Nanoseconds enough = scaled(with(kMaxWorkers), 1.02);
   const double keeps_up = static_cast<double>(work.count()) /
                           static_cast<double>(std::max(enough, Nanoseconds(1)).count());
-  auto high = std::clamp<std::int64_t>(std::llround(std::ceil(keeps_up)), 1, kMostWorkers);
-  while (high < kMostWorkers && with(high) > enough)
-    high = std::min(kMostWorkers, high + 1 + high / 8);
+  auto high = std::clamp<std::int64_t>(std::llround(std::ceil(keeps_up)), 1, kMaxWorkers);
+  while (high < kMaxWorkers && with(high) > enough)
+    high = std::min(kMaxWorkers, high + 1 + high / 8);
   while (high > 1 && with(high - 1) <= enough) --high;
   report.with_workers = with(high);
   if (report.with_workers < report.replayed) report.workers = high;

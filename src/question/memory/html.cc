@@ -25,9 +25,9 @@ namespace {
 using Json = nlohmann::json;
 
 /// These limits keep the page of any trace below 6 MB.
-constexpr std::size_t kMostBlocks = 16'000;
-constexpr std::size_t kMostIntervals = 8'000;
-constexpr std::size_t kMostStepLines = 2'000;
+constexpr std::size_t kMaxBlocks = 16'000;
+constexpr std::size_t kMaxIntervals = 8'000;
+constexpr std::size_t kMaxStepLines = 2'000;
 constexpr std::size_t kLongestDrawnName = 120;
 constexpr std::size_t kTableBlocks = 100;
 
@@ -49,7 +49,7 @@ class NameTable {
 
 Json points_json(const std::vector<MemoryCurve::Point>& curve, Nanoseconds from) {
   Json all = Json::array();
-  for (const MemoryCurve::Point& point : thinned(curve, kMostIntervals))
+  for (const MemoryCurve::Point& point : thinned(curve, kMaxIntervals))
     all.push_back({(point.time - from).count(), point.allocated.count});
   return all;
 }
@@ -68,7 +68,7 @@ std::vector<MemoryCurve::Point> reserved_curve(const MemoryReport& report) {
 Json steps_json(const MemoryReport& report) {
   Json all = Json::array();
   for (const auto& step : report.step_begins) {
-    if (step.time < report.from || step.time > report.to || all.size() >= kMostStepLines) continue;
+    if (step.time < report.from || step.time > report.to || all.size() >= kMaxStepLines) continue;
     all.push_back({step.name, (step.time - report.from).count()});
   }
   return all;
@@ -187,7 +187,7 @@ std::vector<PageSection> page_sections(const MemoryReport& report, const Graph& 
 }  // namespace
 
 void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostream& out) {
-  const MemoryLayout layout = lay_out(report, graph, kMostBlocks);
+  const MemoryLayout layout = lay_out(report, graph, kMaxBlocks);
   const std::vector<std::string> verdict = verdict_lines(report);
   Page page{.title = "Memory: " + report.trace,
             .heading = verdict[0],

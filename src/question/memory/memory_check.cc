@@ -23,12 +23,12 @@ namespace foretrace {
 namespace {
 
 constexpr std::uint64_t kLastSoundAddress = std::uint64_t{1} << 62;
-constexpr std::int64_t kMostRecorded = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxRecorded = std::int64_t{1} << 50;
 
 bool is_sound(const MemoryRecord& record) {
   return record.device >= 0 && record.address > 0 && record.address < kLastSoundAddress &&
-         std::abs(record.bytes) < kMostRecorded && record.total_allocated < kMostRecorded &&
-         record.total_reserved < kMostRecorded;
+         std::abs(record.bytes) < kMaxRecorded && record.total_allocated < kMaxRecorded &&
+         record.total_reserved < kMaxRecorded;
 }
 
 /// The recorded settings of the allocator; the defaults if unknown.

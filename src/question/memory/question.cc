@@ -20,7 +20,7 @@ static void write_csv(const ExaminedMemory& memory, std::ostream& out) {
 
 namespace {
 
-constexpr std::int64_t kMostDevices = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxDevices = std::numeric_limits<std::int32_t>::max();
 
 Bandwidth positive_bandwidth(std::string_view text) {
   const Bandwidth bandwidth = parse_bandwidth(text);
@@ -61,7 +61,7 @@ class Memory final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     question_.top = static_cast<std::size_t>(top_);
-    if (device_) question_.device = static_cast<std::int32_t>(std::min(*device_, kMostDevices));
+    if (device_) question_.device = static_cast<std::int32_t>(std::min(*device_, kMaxDevices));
     read_bandwidth();
     AllocatorSettings settings;
     allocator_.set(settings);

@@ -20,11 +20,11 @@ namespace foretrace {
 namespace {
 
 /// Most columns of a drawing. A wider one shows kEndColumns at its begin and at its end.
-constexpr std::size_t kMostColumns = 180, kEndColumns = 88;
+constexpr std::size_t kMaxColumns = 180, kEndColumns = 88;
 
 /// Most characters of all ranks before the middle is left out. Beyond that, passes are drawn
 /// without room for their names.
-constexpr std::size_t kMostCharacters = 20'000'000;
+constexpr std::size_t kMaxCharacters = 20'000'000;
 
 std::string label_of(const PipelineAction& action) {
   const char letter =
@@ -55,8 +55,8 @@ CellScale scale_of(const PipelineReport& report) {
   }
   const CellScale cells{shortest, static_cast<std::int64_t>(widest + 1)};
   const auto ticks = static_cast<std::size_t>(report.makespan / shortest) + 1;
-  if (ticks <= kMostCharacters / (widest + 1) / report.ranks.size()) return cells;
-  return {std::max(Nanoseconds(1), report.makespan), kMostColumns};
+  if (ticks <= kMaxCharacters / (widest + 1) / report.ranks.size()) return cells;
+  return {std::max(Nanoseconds(1), report.makespan), kMaxColumns};
 }
 
 std::string draw_rank(const PipelineRank& rank, const CellScale& scale, std::size_t width) {
@@ -86,7 +86,7 @@ std::string draw_pipeline(const PipelineReport& report) {
   std::string text;
   for (std::size_t i = 0; i < report.ranks.size(); ++i) {
     std::string line = draw_rank(report.ranks[i], scale, width);
-    if (width > kMostColumns) line.replace(kEndColumns, width - 2 * kEndColumns, " ~~ ");
+    if (width > kMaxColumns) line.replace(kEndColumns, width - 2 * kEndColumns, " ~~ ");
     text += fmt::format("rank {:<{}} |{}|\n", i, digits, line);
   }
   return text;

@@ -159,7 +159,7 @@ PipelineCosts PipelineTimes::costs_for(const Schedule& schedule,
 }
 
 /// Most passes of a pipeline: more than a page or terminal shows, and some hundred MB of tasks.
-constexpr std::int64_t kMostPasses = 500'000;
+constexpr std::int64_t kMaxPasses = 500'000;
 
 /// Settings of a schedule's rule, then those of the times.
 class ScheduleSettings : public Described {
@@ -203,10 +203,10 @@ ConfiguredSchedule configure(const PipelineQuestion& question) {
   within(name.empty() ? "times" : name, [&] {
     read_assigned(settings, *configured.settings);
     if (!configured.rule) return;
-    if (configured.rule->stages * configured.rule->micro_batches > kMostPasses)
+    if (configured.rule->stages * configured.rule->micro_batches > kMaxPasses)
       throw Error(fmt::format(
           "micro_batches: must be fewer, as stages times micro-batches may be at most {}",
-          kMostPasses));
+          kMaxPasses));
     configured.schedule = configured.rule->make();
   });
   if (!configured.rule) configured.schedule = read_schedule(question.file);

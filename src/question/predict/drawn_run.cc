@@ -8,7 +8,7 @@ namespace {
 
 /// Most lanes on a page, more than anyone looks at. A page with the threads of all ranks would be
 /// too tall and too large.
-constexpr std::size_t kMostLanes = 48;
+constexpr std::size_t kMaxLanes = 48;
 
 std::vector<StepExtent> step_extents(const DrawnRun& run) {
   std::vector<StepExtent> extents;
@@ -58,10 +58,10 @@ std::vector<DrawnLane> lanes_with_tasks(const DrawnRun& run) {
 }
 
 void keep_busiest(std::vector<DrawnLane>& lanes) {
-  if (lanes.size() <= kMostLanes) return;
+  if (lanes.size() <= kMaxLanes) return;
   std::stable_sort(lanes.begin(), lanes.end(),
                    [](const DrawnLane& a, const DrawnLane& b) { return a.busy > b.busy; });
-  lanes.resize(kMostLanes);
+  lanes.resize(kMaxLanes);
 }
 
 /// Returns the sort key of a lane, which puts threads above the streams that they launch on.

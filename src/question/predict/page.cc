@@ -16,9 +16,9 @@ namespace foretrace {
 namespace {
 
 /// These limits keep the page of any trace below 6 MB.
-constexpr std::size_t kMostTasks = 400'000;
-constexpr std::size_t kMostBytesOfTimelines = 5'200'000;
-constexpr std::size_t kMostLevels = 6'000;  ///< Most points of all memory curves together.
+constexpr std::size_t kMaxTasks = 400'000;
+constexpr std::size_t kMaxBytesOfTimelines = 5'200'000;
+constexpr std::size_t kMaxLevels = 6'000;  ///< Most points of all memory curves together.
 constexpr std::size_t kFewestLevels = 100;
 
 struct DrawnRuns {
@@ -51,9 +51,9 @@ DrawnRuns drawn_runs(const NamedRuns& runs, std::size_t most) {
     drawn.json = script_json(timeline_json(titled(runs, drawn.drawings)));
     std::size_t shown = 0;
     for (const Drawing& drawing : drawn.drawings) shown += drawing.tasks_shown;
-    if (drawn.json.size() <= kMostBytesOfTimelines || shown == 0) return drawn;
+    if (drawn.json.size() <= kMaxBytesOfTimelines || shown == 0) return drawn;
     const double room =
-        static_cast<double>(kMostBytesOfTimelines) / static_cast<double>(drawn.json.size());
+        static_cast<double>(kMaxBytesOfTimelines) / static_cast<double>(drawn.json.size());
     most = static_cast<std::size_t>(0.95 * room * static_cast<double>(std::min(most, shown)));
   }
 }
@@ -65,7 +65,7 @@ nlohmann::json levels_json(const Timeline& timeline) {
   for (const MemoryCurve& curve : timeline.memory) {
     nlohmann::json points = nlohmann::json::array();
     for (const MemoryCurve::Point& point :
-         thinned(curve.points, std::max(kMostLevels / curves, kFewestLevels)))
+         thinned(curve.points, std::max(kMaxLevels / curves, kFewestLevels)))
       points.push_back({point.time.count(), point.allocated.count});
     all.push_back({{"device", curve.device}, {"points", std::move(points)}});
   }
@@ -147,7 +147,7 @@ nlohmann::json recordings_parts(const DrawnRun& a, const DrawnRun& b, std::size_
 }
 
 void write_prediction_page(const PredictionPage& page, std::ostream& out) {
-  DrawnRuns drawn = drawn_runs(named_runs(page), kMostTasks);
+  DrawnRuns drawn = drawn_runs(named_runs(page), kMaxTasks);
   Page html{.title = "Foretrace: " + verdict(page.prediction).what,
             .heading = heading_of(page.prediction),
             .lead = lead_html(page),

@@ -214,12 +214,12 @@ Replays replays_of(const JobRanks& job, std::optional<SharedEdits> edits,
     if (side == 0)
       all.recorded = replay(job, graphs_of(job),
                             {.reasons = options.explain && !is_edited,
-                             .most_rows_kept = is_edited ? 0 : kMostTasksResampled,
+                             .most_rows_kept = is_edited ? 0 : kMaxTasksResampled,
                              .folds = !options.exact});
     else
       all.edited = replayed(job, std::move(*edits),
                             {.reasons = options.explain,
-                             .most_rows_kept = kMostTasksResampled,
+                             .most_rows_kept = kMaxTasksResampled,
                              .folds = !options.exact});
   });
   return all;
@@ -258,7 +258,7 @@ std::vector<ReplayedRank> others_of(const JobRanks& job, std::size_t shown, Answ
 }
 
 /// Most ranks whose times a note lists.
-constexpr std::size_t kMostRanksListed = 8;
+constexpr std::size_t kMaxRanksListed = 8;
 
 /// A summary of the answers of all ranks.
 struct RankSummary {
@@ -289,12 +289,12 @@ RankSummary::RankSummary(const JobRanks& job, const Scenario& scenario, const Jo
     row_of_rank[i] = ranks.size();
     ranks.push_back(rank_described(job, i, prediction));
     steps.push_back(prediction.steps);
-    if (ranks.size() <= kMostRanksListed) {
+    if (ranks.size() <= kMaxRanksListed) {
       step_times += fmt::format("{}rank {}: ", i == 0 ? "" : ", ", job.world[i].number);
       if (edits(scenario))
         step_times += fmt::format("{} -> ", to_text(prediction.baseline.step_time));
       step_times += to_text(prediction.predicted.step_time);
-    } else if (ranks.size() == kMostRanksListed + 1) {
+    } else if (ranks.size() == kMaxRanksListed + 1) {
       step_times += " ...";
     }
     if (recorded_slowest.consider(i, prediction.baseline.step_time)) recorded = prediction;

@@ -25,15 +25,15 @@ TrustReason ranks_joined(const JobRanks& job) {
   std::size_t matched = 0, all = 0;
   for (const CollectiveTotals& rank : job.join.ranks)
     matched += rank.matched, all += rank.matched + rank.unmatched;
-  constexpr double kMostAlone = 0.1;
+  constexpr double kMaxAlone = 0.1;
   const double alone =
       static_cast<double>(all - matched) / static_cast<double>(std::max<std::size_t>(all, 1));
   return {.name = "ranks",
-          .grade = alone > kMostAlone ? Grade::fair : Grade::good,
+          .grade = alone > kMaxAlone ? Grade::fair : Grade::good,
           .text = fmt::format("{} wait for each other in {} of their {}", counted(count, "rank"),
                               grouped(matched), counted(all, "collective")),
           .value = alone,
-          .limit = kMostAlone};
+          .limit = kMaxAlone};
 }
 
 std::int32_t whole_size(const JobRanks& job) {
@@ -91,16 +91,16 @@ void widen_for_added_ranks(const Scenario& scenario, Prediction& prediction) {
   if (late == 0ns) return widen(1, ranks, which, prediction);
   // Four of five published runs on several GPUs lie between these multiples of the typical
   // lateness.
-  constexpr double kLeast = 0.15, kMost = 4.9;
+  constexpr double kMin = 0.15, kMax = 4.9;
   const Nanoseconds point = prediction.predicted.step_time;
-  const Nanoseconds lower = std::max(0ns, point - scaled(late, 1 - kLeast));
-  const Nanoseconds upper = point + scaled(late, kMost - 1);
+  const Nanoseconds lower = std::max(0ns, point - scaled(late, 1 - kMin));
+  const Nanoseconds upper = point + scaled(late, kMax - 1);
   prediction.lower = std::max(0ns, prediction.lower - (point - lower));
   prediction.upper += upper - point;
   const std::string text = fmt::format(
       "{}: the latest worker is assumed to be {} behind it; in four of five published runs that is "
       "{} to {}",
-      which, to_text(late), to_text(scaled(late, kLeast)), to_text(scaled(late, kMost)));
+      which, to_text(late), to_text(scaled(late, kMin)), to_text(scaled(late, kMax)));
   prediction.interval_parts.push_back({"missing_ranks", lower, upper, text});
   prediction.interval_source += (prediction.interval_source.empty() ? "" : "; ") + text;
 }

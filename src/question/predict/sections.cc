@@ -166,12 +166,12 @@ std::vector<StepPart> parts_of(const PredictedRank& rank) {
 
 /// Returns the ranks that a picture has room for, the slowest of them all, by number.
 std::vector<const PredictedRank*> drawn_ranks(const Prediction& prediction) {
-  constexpr std::size_t kMostRanks = 32;
+  constexpr std::size_t kMaxRanks = 32;
   std::vector<const PredictedRank*> ranks;
   for (const PredictedRank& rank : prediction.ranks) ranks.push_back(&rank);
   std::ranges::stable_sort(ranks, std::ranges::greater(),
                            [](const PredictedRank* rank) { return rank->predicted; });
-  if (ranks.size() > kMostRanks) ranks.resize(kMostRanks);
+  if (ranks.size() > kMaxRanks) ranks.resize(kMaxRanks);
   std::ranges::sort(ranks, {}, &PredictedRank::number);
   return ranks;
 }
@@ -222,7 +222,7 @@ std::string ranks_sentence(const Prediction& prediction) {
 std::string step_plot(const PredictionPage& page) {
   const Prediction& prediction = page.prediction;
   const std::vector<Nanoseconds>& recorded = prediction.measured.each;
-  constexpr std::size_t kMostDots = 200;
+  constexpr std::size_t kMaxDots = 200;
   const auto number = [](std::size_t i) { return static_cast<double>(i + 1); };
   const auto time_of = [](Nanoseconds time) { return static_cast<double>(time.count()); };
   Plot plot{
@@ -237,7 +237,7 @@ std::string step_plot(const PredictionPage& page) {
       .is_low = true};
   for (std::size_t i = 0; i < recorded.size(); ++i) {
     plot.lines[0].points.emplace_back(number(i), time_of(recorded[i]));
-    if (recorded.size() > kMostDots) continue;
+    if (recorded.size() > kMaxDots) continue;
     plot.dots.push_back({.x = number(i),
                          .y = time_of(recorded[i]),
                          .tooltip = fmt::format("step {}: {}", i + 1, to_text(recorded[i]))});

@@ -135,14 +135,14 @@ struct LaneBands {
 
 /// Returns the phases on the busiest lanes of a run, in the order of the lanes.
 std::vector<LaneBands> lane_bands(const TitledRun& titled) {
-  constexpr std::size_t kMostRows = 6, kMostBands = 200;
+  constexpr std::size_t kMaxRows = 6, kMaxBands = 200;
   std::vector<std::pair<Nanoseconds, LaneBands>> all;
   const Drawing& drawing = titled.drawing;
   if (drawing.step >= drawing.steps.size()) return {};
   for (const DrawnLane& lane : drawing.lanes) {
     LaneBands row{titled.title, lane_title(titled.run.graph, lane.id),
                   drawing.steps[drawing.step].from, bands_of(titled, lane)};
-    if (row.bands.empty() || row.bands.size() > kMostBands) continue;
+    if (row.bands.empty() || row.bands.size() > kMaxBands) continue;
     Nanoseconds work{0};
     for (const PhaseBand& band : row.bands) work += band.work;
     all.emplace_back(work, std::move(row));
@@ -150,10 +150,10 @@ std::vector<LaneBands> lane_bands(const TitledRun& titled) {
   std::vector<Nanoseconds> works;
   for (const auto& [work, row] : all) works.push_back(work);
   std::sort(works.rbegin(), works.rend());
-  const Nanoseconds least = works.size() > kMostRows ? works[kMostRows - 1] : 0ns;
+  const Nanoseconds least = works.size() > kMaxRows ? works[kMaxRows - 1] : 0ns;
   std::vector<LaneBands> rows;
   for (auto& [work, row] : all) {
-    if (work >= least && rows.size() < kMostRows) rows.push_back(std::move(row));
+    if (work >= least && rows.size() < kMaxRows) rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -181,13 +181,13 @@ BarRow band_row(const LaneBands& lane, Nanoseconds longest) {
 }
 
 Table band_table(const std::vector<LaneBands>& rows) {
-  constexpr std::size_t kMostRows = 200;
+  constexpr std::size_t kMaxRows = 200;
   Table table{.heading = {"lane", "", "phase", "begins", "ends", "work in it"},
               .rows = {},
               .left = {0, 1, 2}};
   for (const LaneBands& lane : rows) {
     for (const PhaseBand& band : lane.bands) {
-      if (table.rows.size() == kMostRows) return table;
+      if (table.rows.size() == kMaxRows) return table;
       table.rows.push_back({lane.lane, lane.run, std::string(to_string(band.phase)),
                             to_text(band.from - lane.begin), to_text(band.to - lane.begin),
                             to_text(band.work)});

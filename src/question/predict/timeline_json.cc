@@ -15,8 +15,8 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kBins = 4096;
-constexpr std::size_t kMostPathSegments = 12'000;
-constexpr std::size_t kMostStepNames = 2'000;
+constexpr std::size_t kMaxPathSegments = 12'000;
+constexpr std::size_t kMaxStepNames = 2'000;
 constexpr std::size_t kLongestTaskName = 200;
 
 /// Assigns numbers to names in the order of their first use.
@@ -117,7 +117,7 @@ std::vector<PathSegment> path_segments(const DrawnRun& run, const std::vector<Ta
       }
     }
     segments = std::move(joined);
-    if (segments.size() <= kMostPathSegments) return segments;
+    if (segments.size() <= kMaxPathSegments) return segments;
   }
 }
 
@@ -165,7 +165,7 @@ class RunWriter {
   nlohmann::json steps() const {
     nlohmann::json all = nlohmann::json::array();
     for (const StepExtent& step : drawing_.steps) {
-      if (all.size() == kMostStepNames) break;
+      if (all.size() == kMaxStepNames) break;
       all.push_back({step.name, step.from.count(), step.to.count()});
     }
     return all;

@@ -84,18 +84,18 @@ Inference assumed_job(Nanoseconds step_time, std::optional<Nanoseconds> update_t
   return job;
 }
 
-constexpr std::int64_t kMostGpus = 1'000'000;
-constexpr std::size_t kMostCounts = 1000;
+constexpr std::int64_t kMaxGpus = 1'000'000;
+constexpr std::size_t kMaxCounts = 1000;
 
 /// Below this efficiency a scheme counts as limited. Chosen.
 constexpr double kPoorEfficiency = 0.9;
 
 std::int64_t count_in(std::string_view text) {
   const auto count = parse_number<std::int64_t>(text);
-  if (!count || *count < 1 || *count > kMostGpus)
+  if (!count || *count < 1 || *count > kMaxGpus)
     throw Error(fmt::format(
         "must be counts such as 1..1024, 8..64/+8 or 1,8,16, each from 1 to {}, got \"{}\"",
-        kMostGpus, text));
+        kMaxGpus, text));
   return *count;
 }
 
@@ -111,8 +111,8 @@ std::vector<std::int64_t> counts_in(const RangeText& range, std::string_view tex
   std::vector<std::int64_t> counts;
   for (std::int64_t count = first; count <= last; count = adds ? count + amount : amount * count) {
     counts.push_back(count);
-    if (counts.size() > kMostCounts)
-      throw Error(fmt::format("must be at most {} counts", kMostCounts));
+    if (counts.size() > kMaxCounts)
+      throw Error(fmt::format("must be at most {} counts", kMaxCounts));
   }
   return counts;
 }

@@ -161,7 +161,7 @@ void AnswerFile::flush() {
 
 namespace {
 
-constexpr std::size_t kMostShardsListed = 32;
+constexpr std::size_t kMaxShardsListed = 32;
 
 /// The file of one shard.
 struct ShardFile {
@@ -192,11 +192,11 @@ void check_complete(const ShardSet& set) {
   std::string missing;
   std::size_t missing_count = 0;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    if (!shards[i].path.empty() || ++missing_count > kMostShardsListed) continue;
+    if (!shards[i].path.empty() || ++missing_count > kMaxShardsListed) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(i + 1);
   }
-  if (missing_count > kMostShardsListed)
-    missing += fmt::format(" and {} more", missing_count - kMostShardsListed);
+  if (missing_count > kMaxShardsListed)
+    missing += fmt::format(" and {} more", missing_count - kMaxShardsListed);
   if (!missing.empty())
     throw Error(fmt::format("{} merge: of {} shards these are missing: {}", set.kind.question,
                             shards.size(), missing));

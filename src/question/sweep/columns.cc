@@ -23,10 +23,10 @@ Ordered json_of(const std::optional<Value>& value) {
 
 /// Reads a time or a size. No answer is negative, and the upper limit makes means fit into 64 bits.
 std::int64_t amount_of(const Ordered& json) {
-  constexpr std::int64_t kMost = 1'000'000'000'000'000'000;
+  constexpr std::int64_t kMax = 1'000'000'000'000'000'000;
   if (!json.is_number_integer()) throw Error("must be a whole number");
   const auto number = json.get<std::int64_t>();
-  if (number < 0 || number > kMost)
+  if (number < 0 || number > kMax)
     throw Error("must be from 0 to 10^18, got " + std::to_string(number));
   return number;
 }

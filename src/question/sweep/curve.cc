@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kBarWidth = 20;
-constexpr std::size_t kMostFigures = 4;
+constexpr std::size_t kMaxFigures = 4;
 
 std::string value_of(const SweepPoint& point) { return plain_value(point.values.front()); }
 
@@ -106,7 +106,7 @@ Table figure_table(const Curve& curve) {
   if (first == curve.points.end()) return table;
   table.heading = {curve.setting()};
   for (const SweepPoint& point : curve.points) table.rows.push_back({"  " + value_of(point)});
-  for (std::size_t n = 0; n < std::min(kMostFigures, first->figures.size()); ++n) {
+  for (std::size_t n = 0; n < std::min(kMaxFigures, first->figures.size()); ++n) {
     const std::string& name = first->figures[n].name;
     std::string title(without_unit(figure_name(first->figures[n])));
     std::replace(title.begin(), title.end(), '_', ' ');

@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostOfFront = 12;
+constexpr std::size_t kMaxOfFront = 12;
 
 std::string settings_text(const SweepReport& report, const SweepPoint& point) {
   const std::vector<std::string> labels = setting_labels(report.header);
@@ -92,7 +92,7 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
     table.heading.push_back(setting);
   }
   for (const std::size_t i : summary.front) {
-    if (table.rows.size() == kMostOfFront) break;
+    if (table.rows.size() == kMaxOfFront) break;
     const SweepPoint& point = report.points[i];
     std::vector<std::string>& row = table.rows.emplace_back();
     row.push_back(std::to_string(point.number));
@@ -104,7 +104,7 @@ Table front_table(const SweepReport& report, const SweepSummary& summary) {
 }
 
 std::string front_heading(const SweepSummary& summary) {
-  const std::size_t shown = std::min(kMostOfFront, summary.front.size());
+  const std::size_t shown = std::min(kMaxOfFront, summary.front.size());
   std::string text = "No other answer is both faster and smaller than these";
   if (shown < summary.front.size()) text += fmt::format(" ({} of {})", shown, summary.front.size());
   return text;

@@ -27,8 +27,8 @@ std::uint64_t read_count(const Ordered& json) {
   return json.get<std::uint64_t>();
 }
 
-constexpr std::uint64_t kMostParts = 1'000'000;  ///< Most shards.
-constexpr std::uint64_t kMostPoints = 10'000'000;
+constexpr std::uint64_t kMaxParts = 1'000'000;  ///< Most shards.
+constexpr std::uint64_t kMaxPoints = 10'000'000;
 
 void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
   if (time) line[key] = time->count();
@@ -248,9 +248,9 @@ SweepFileHeader read_header_line(std::string_view text, const AnswerKind& kind) 
       found.shards = read_count(line["shard"].at("of"));
       line.erase("shard");
     }
-    if (found.shard < 1 || found.shard > found.shards || found.shards > kMostParts)
+    if (found.shard < 1 || found.shard > found.shards || found.shards > kMaxParts)
       throw Error("its header names an impossible shard");
-    if (found.points > kMostPoints) throw Error("its header names more points than there are");
+    if (found.points > kMaxPoints) throw Error("its header names more points than there are");
     found.whole_line = shown_answer(json_line(line)) + '\n';
   } catch (const nlohmann::json::exception&) {
     refuse();

@@ -25,8 +25,8 @@ namespace foretrace {
 namespace {
 
 /// Most lines that are drawn; more would be slow to draw and impossible to distinguish.
-constexpr std::size_t kMostDrawn = 20'000;
-constexpr std::size_t kMostFigureAxes = 4;
+constexpr std::size_t kMaxDrawn = 20'000;
+constexpr std::size_t kMaxFigureAxes = 4;
 
 using PageJson = nlohmann::ordered_json;
 
@@ -36,11 +36,11 @@ std::vector<std::size_t> drawn_points(const SweepReport& report, const SweepSumm
   for (std::size_t i = 0; i < report.points.size(); ++i) {
     if (report.points[i].refused.empty()) answered.push_back(i);
   }
-  if (answered.size() <= kMostDrawn) return answered;
+  if (answered.size() <= kMaxDrawn) return answered;
   std::vector<std::size_t> chosen = summary.front;
   if (summary.best) chosen.push_back(*summary.best);
-  for (std::size_t i = 0; i < kMostDrawn; ++i)
-    chosen.push_back(answered[i * answered.size() / kMostDrawn]);
+  for (std::size_t i = 0; i < kMaxDrawn; ++i)
+    chosen.push_back(answered[i * answered.size() / kMaxDrawn]);
   std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
@@ -96,7 +96,7 @@ std::vector<std::string> figure_names(const SweepReport& report) {
   for (const SweepPoint& point : report.points) {
     for (const SweepFigure& figure : point.figures) {
       const bool is_known = std::find(names.begin(), names.end(), figure.name) != names.end();
-      if (!is_known && names.size() < kMostFigureAxes) names.push_back(figure.name);
+      if (!is_known && names.size() < kMaxFigureAxes) names.push_back(figure.name);
     }
   }
   return names;
@@ -174,10 +174,10 @@ HeatCell heat_cell(const SweepReport& report, const SweepPoint& point, Nanosecon
 /// Returns a map of step times over two settings; empty if there are more or fewer, or too many
 /// values for a map.
 std::string heat_map_of(const SweepReport& report, const SweepSummary& summary) {
-  constexpr std::size_t kMostCells = 2'500;
+  constexpr std::size_t kMaxCells = 2'500;
   if (report.header.settings.size() != 2 || summary.answered == 0) return {};
   const std::vector<std::string> down = values_of(report, 0), across = values_of(report, 1);
-  if (down.size() * across.size() > kMostCells) return {};
+  if (down.size() * across.size() > kMaxCells) return {};
   Nanoseconds fastest = Nanoseconds::max(), slowest{0};
   for (const SweepPoint& point : report.points) {
     if (!point.refused.empty()) continue;

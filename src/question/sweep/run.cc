@@ -26,7 +26,7 @@ class SweepRun {
     for (const auto& [path, job] : questions.jobs_by_path) {
       for (const Rank& rank : job.job.ranks) tasks += rank.inference.graph.task_count();
     }
-    most_kept_ = std::clamp<std::size_t>(kMostTasksKept / tasks, 4, 256);
+    most_kept_ = std::clamp<std::size_t>(kMaxTasksKept / tasks, 4, 256);
   }
 
   void run(const Chooser& choose) {
@@ -37,7 +37,7 @@ class SweepRun {
       if (block.empty()) return;
       answer_block(block);
       const auto took = Clock::now() - begin;
-      if (took < kFlushTime / 2) size = std::min(2 * size, kMostInBlock);
+      if (took < kFlushTime / 2) size = std::min(2 * size, kMaxInBlock);
       if (took > kFlushTime) size = std::max(size / 2, questions_.threads);
     }
   }
@@ -45,9 +45,9 @@ class SweepRun {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr auto kFlushTime = std::chrono::milliseconds(500);
-  static constexpr std::size_t kMostInBlock = 1 << 15;
-  static constexpr std::size_t kMostTasksKept = 8'000'000;  ///< About half a gigabyte.
-  static constexpr std::size_t kMostInTask = 4 * SweepScratch::kSets;
+  static constexpr std::size_t kMaxInBlock = 1 << 15;
+  static constexpr std::size_t kMaxTasksKept = 8'000'000;  ///< About half a gigabyte.
+  static constexpr std::size_t kMaxInTask = 4 * SweepScratch::kSets;
 
   void answer_block(std::vector<PendingQuestion>& block) {
     on_threads(questions_.threads, block.size(),
@@ -89,7 +89,7 @@ class SweepRun {
         continue;
       }
       const auto found = open.find(structure);
-      if (found != open.end() && tasks[found->second].indices.size() < kMostInTask) {
+      if (found != open.end() && tasks[found->second].indices.size() < kMaxInTask) {
         tasks[found->second].indices.push_back(i);
         continue;
       }

@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostShards = 1'000'000;
+constexpr std::uint64_t kMaxShards = 1'000'000;
 
 /// The environment variables in which a launcher numbers its processes. Ranks count from 0.
 struct Launcher {
@@ -48,7 +48,7 @@ Shard shard_of_launcher(const Environment& environment) {
     const std::uint64_t first = number_in(environment, launcher.first, 0);
     const std::uint64_t stride = number_in(environment, launcher.stride, 1);
     const bool fits = rank >= first && stride > 0 && (rank - first) % stride == 0 &&
-                      (rank - first) / stride < size && size <= kMostShards;
+                      (rank - first) / stride < size && size <= kMaxShards;
     if (fits) return {(rank - first) / stride + 1, size};
     throw Error(
         fmt::format("--shard auto: {} is {} and {} is {}; numbers must run without gaps; otherwise "
@@ -74,7 +74,7 @@ Shard read_shard(const std::string& text, const Environment& environment) {
     const std::string_view view = text;
     const auto number = parse_number<std::uint64_t>(view.substr(0, slash)),
                count = parse_number<std::uint64_t>(view.substr(slash + 1));
-    if (number && count && *number >= 1 && *number <= *count && *count <= kMostShards)
+    if (number && count && *number >= 1 && *number <= *count && *count <= kMaxShards)
       return {*number, *count};
   }
   throw Error(fmt::format("--shard: must be I/N such as 1/8 or 8/8, or auto, got '{}'", text));

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMostHalvings = 10;
+constexpr int kMaxHalvings = 10;
 
 /// Index of the first point that differs from the one before it in satisfying the condition;
 /// `count` if there is none.
@@ -45,7 +45,7 @@ class Bisection {
     std::vector<PendingQuestion> questions;
     for (; listed_ < axis_.count() && questions.size() < most; ++listed_)
       questions.push_back({.number = listed_, .values = {axis_.at(listed_)}});
-    if (!questions.empty() || !searches_ || halvings_++ == kMostHalvings) return questions;
+    if (!questions.empty() || !searches_ || halvings_++ == kMaxHalvings) return questions;
     boundary_ = first_change(tried_.size(), [&](std::size_t i) { return tried_[i].answer.holds; });
     if (boundary_ >= tried_.size()) return {};
     middle_ = midpoint(axis_.values(), tried_[boundary_ - 1].text, tried_[boundary_].text);

@@ -39,7 +39,7 @@ struct CrossStep {
 };
 
 /// Most steps used of each recording; they are spread evenly if there are more.
-constexpr std::size_t kMostSteps = 12;
+constexpr std::size_t kMaxSteps = 12;
 
 /// Replays one graph any number of times with some durations changed.
 class StepReplayer {
@@ -109,8 +109,8 @@ CrossStep cross_step(const Inference& structure, const Inference& work) {
 
   StepReplayer replayer(structure.graph);
   std::vector<char> alike(from.count(), 0);
-  for (const std::size_t a : spread(into.count() - 1, kMostSteps)) {
-    for (const std::size_t b : spread(from.count() - 1, kMostSteps)) {
+  for (const std::size_t a : spread(into.count() - 1, kMaxSteps)) {
+    for (const std::size_t b : spread(from.count() - 1, kMaxSteps)) {
       if (same && a == b) continue;
       const Transplant step = transplant(into.lines(a), from.lines(b));
       if (!step.alike()) continue;
@@ -223,7 +223,7 @@ StepTimes exported_step_times(const Graph& graph, const Timeline& replayed) {
 
 /// Share of a step by which the step time may differ after export, because times are rounded.
 constexpr double kSameStepTime = 1e-4;
-constexpr int kLeastAlikeSteps = 3;
+constexpr int kMinAlikeSteps = 3;
 
 double relative_error(Nanoseconds value, Nanoseconds truth) {
   if (truth == 0ns) return value == 0ns ? 0 : 1;
@@ -258,7 +258,7 @@ Validation validate(const Inference& inference, bool has_times) {
   Validation validation;
   const Timeline replayed = describe(inference, validation);
   const CrossStep cross = cross_step(inference, inference);
-  if (cross.alike_steps >= kLeastAlikeSteps) {
+  if (cross.alike_steps >= kMinAlikeSteps) {
     add_errors(cross, validation);
   } else {
     validation.alike_steps = cross.alike_steps;

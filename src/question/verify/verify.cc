@@ -36,8 +36,8 @@ const Json& member_of(const Json& json, const char* key) {
 std::int64_t whole_in(const Json& json, const char* key) {
   const Json& value = member_of(json, key);
   if (!value.is_number_integer()) throw Error(fmt::format("{}: must be a whole number", key));
-  constexpr double kMost = 1e18;  // The difference of two such numbers fits 64 bits.
-  if (std::abs(value.get<double>()) > kMost)
+  constexpr double kMax = 1e18;  // The difference of two such numbers fits 64 bits.
+  if (std::abs(value.get<double>()) > kMax)
     throw Error(fmt::format("{}: must be at most 10^18, got {}", key, json_line(value)));
   return value.get<std::int64_t>();
 }

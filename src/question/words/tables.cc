@@ -9,7 +9,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostExplained = 12;
+constexpr std::size_t kMaxExplained = 12;
 
 std::string percent_of(Nanoseconds part, Nanoseconds whole) {
   if (whole.count() == 0) return "-";
@@ -49,7 +49,7 @@ std::vector<const Explained*> sorted_by(const Prediction& prediction,
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [&](const Explained* a, const Explained* b) { return a->*part > b->*part; });
-  if (lines.size() > kMostExplained) lines.resize(kMostExplained);
+  if (lines.size() > kMaxExplained) lines.resize(kMaxExplained);
   return lines;
 }
 
@@ -117,7 +117,7 @@ Table rate_table(const Prediction& prediction) {
 }
 
 Table rank_table(const Prediction& prediction) {
-  constexpr std::size_t kMostRows = 16;
+  constexpr std::size_t kMaxRows = 16;
   Table table;
   if (prediction.ranks.empty() || !prediction.has_times) return table;
   const bool changes = is_what_if(prediction);
@@ -134,7 +134,7 @@ Table rank_table(const Prediction& prediction) {
   for (const PredictedRank& rank : prediction.ranks) rows.push_back(&rank);
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto* a, const auto* b) { return a->predicted > b->predicted; });
-  for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), kMaxRows); ++i) {
     const PredictedRank& rank = *rows[i];
     std::string name = "  rank " + std::to_string(rank.number);
     if (rank.alike > 0) name += fmt::format(" and {} like it", rank.alike);
@@ -148,8 +148,8 @@ Table rank_table(const Prediction& prediction) {
            fmt::format("{} +- {}", to_text(rank.clock_offset), to_text(rank.clock_residual))});
     table.rows.push_back(std::move(row));
   }
-  if (rows.size() > kMostRows)
-    table.rows.push_back({fmt::format("  {} more", rows.size() - kMostRows)});
+  if (rows.size() > kMaxRows)
+    table.rows.push_back({fmt::format("  {} more", rows.size() - kMaxRows)});
   return table;
 }
 

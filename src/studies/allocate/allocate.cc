@@ -17,14 +17,14 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostJobs = 1'000'000;
+constexpr std::int64_t kMaxJobs = 1'000'000;
 
 /// A job as its file describes it.
 class JobSettings final : public Described {
  public:
   void describe(Fields& fields) override {
     fields.text("name", name, "Name of the job in the answer");
-    fields.integer("count", count, "Number of identical jobs", 1, kMostJobs);
+    fields.integer("count", count, "Number of identical jobs", 1, kMaxJobs);
     fields.time("arrival", arrival, "Earliest start of the first, from the beginning of the log",
                 0ns);
     fields.time("every", every, "Time between two of these jobs", 0ns);

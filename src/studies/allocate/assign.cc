@@ -47,12 +47,12 @@ double RateCurve::at(double nodes) const {
 namespace {
 
 RateCurve formula_curve(const JobState& state, const std::string& formula, Nanoseconds time) {
-  constexpr std::int64_t kMostPoints = 4096;
+  constexpr std::int64_t kMaxPoints = 4096;
   const ElasticJob& job = *state.job;
   const double left = job.deadline > 0ns ? in_seconds(job.deadline - time) : 0;
   Expression expression(formula, kObjectiveNames);
   RateCurve curve;
-  const std::int64_t step = 1 + job.most / kMostPoints;
+  const std::int64_t step = 1 + job.most / kMaxPoints;
   for (std::int64_t n = step; n < job.most + step; n += step) {
     const auto nodes = static_cast<double>(std::min(n, job.most));
     const double values[] = {

@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint32_t kMostNodes = 10'000'000;
+constexpr std::uint32_t kMaxNodes = 10'000'000;
 constexpr std::size_t kMaxShown = 60;  ///< Bytes of a text in an error.
 constexpr Nanoseconds kForever = Nanoseconds::max();
 
@@ -46,8 +46,8 @@ class LineReader {
     throw Error(fmt::format("{}: line {}: {}", path_, number, why));
   }
   Nanoseconds time(double seconds) const {
-    constexpr double kMost = 9e9;  // Nanoseconds hold 292 years.
-    if (!(seconds >= 0 && seconds <= kMost))
+    constexpr double kMax = 9e9;  // Nanoseconds hold 292 years.
+    if (!(seconds >= 0 && seconds <= kMax))
       refuse(
           fmt::format("must have times from 0 to 9,000,000,000 seconds, got {}", to_text(seconds)));
     return Nanoseconds(std::llround(seconds * 1e9));
@@ -118,10 +118,10 @@ std::optional<Nanoseconds> time_in(const std::string& text) {
   std::istringstream in(text);
   int parts[6] = {};
   const char separators[] = "--T::";
-  constexpr int kMost[] = {2200, 12, 31, 23, 59, 60};  // A leap second is the 60th.
+  constexpr int kMax[] = {2200, 12, 31, 23, 59, 60};  // A leap second is the 60th.
   bool is_time = true;
   for (int i = 0; i < 6; ++i) {
-    is_time = is_time && in >> parts[i] && parts[i] >= 0 && parts[i] <= kMost[i];
+    is_time = is_time && in >> parts[i] && parts[i] >= 0 && parts[i] <= kMax[i];
     if (i < 5) is_time = is_time && in.get() == separators[i];
   }
   using namespace std::chrono;
@@ -158,8 +158,8 @@ std::vector<std::string> expanded_nodes(const std::string& list) {
           dash == std::string::npos ? begin : parse_number<std::uint32_t>(range.substr(dash + 1));
       if (!begin || !end || *end < *begin)
         throw Error("must have numbers in brackets, got " + shortened(list, kMaxShown));
-      if (names.size() + (*end - *begin) >= kMostNodes)
-        throw Error(fmt::format("must have at most {} nodes, got {}", grouped(kMostNodes),
+      if (names.size() + (*end - *begin) >= kMaxNodes)
+        throw Error(fmt::format("must have at most {} nodes, got {}", grouped(kMaxNodes),
                                 shortened(list, kMaxShown)));
       for (std::uint64_t i = *begin; i <= *end; ++i) {
         std::string digits = std::to_string(i);
@@ -254,8 +254,8 @@ void add_uses(const std::string& list, const NodeUse& use, NodeNames& names,
               std::vector<NodeUse>& busy) {
   for (const std::string& name : expanded_nodes(list))
     busy.push_back({names.id(name), use.begin, use.end, use.line});
-  if (busy.size() > kMostNodes)
-    throw Error(fmt::format("must have at most {} nodes of jobs in all", grouped(kMostNodes)));
+  if (busy.size() > kMaxNodes)
+    throw Error(fmt::format("must have at most {} nodes of jobs in all", grouped(kMaxNodes)));
 }
 
 }  // namespace
@@ -370,7 +370,7 @@ NodeLog read_swf(const std::string& path) {
       if (const auto job = swf_job(lines)) jobs.push_back(*job);
     }
   }
-  if (machine.all() < 1 || machine.all() > kMostNodes)
+  if (machine.all() < 1 || machine.all() > kMaxNodes)
     throw Error(path + ": must state the number of nodes in a line such as ; MaxNodes: 128");
   std::ranges::stable_sort(jobs, {}, &SwfJob::begin);
   return idle_log(static_cast<std::int32_t>(machine.all()), placed(jobs, machine, path), path);

@@ -25,7 +25,7 @@ namespace {
 /// So many requests are replayed at most, over all configurations: some tens of seconds.
 constexpr std::size_t kMaxReplayedRequests = 2'000'000;
 /// Limits of requests are powers of two from here on.
-constexpr std::int64_t kLeastSequences = 8;
+constexpr std::int64_t kMinSequences = 8;
 /// Copies for prompts alone are tried in steps of this share of all copies.
 constexpr std::int64_t kPromptShares = 8;
 constexpr std::size_t kMaxFewer = 3;
@@ -232,7 +232,7 @@ class Search {
       ServeCandidate candidate = own.candidate;
       candidate.tokens = tokens;
       if (tokens != own.candidate.tokens) all.push_back(candidate);
-      for (std::int64_t most = kLeastSequences; most < reached; most *= 2) {
+      for (std::int64_t most = kMinSequences; most < reached; most *= 2) {
         candidate.sequences = most;
         all.push_back(candidate);
       }

@@ -19,7 +19,7 @@ namespace {
 
 // Chooses the batch and the algorithms of its layers that are fastest within the memory of a GPU.
 
-constexpr std::size_t kMostChoices = 100'000;
+constexpr std::size_t kMaxChoices = 100'000;
 
 class AlgorithmSettings final : public Described {
  public:
@@ -72,8 +72,8 @@ std::vector<LayerChoices> layers_of(const nlohmann::json& json) {
       AlgorithmSettings fields;
       read_json(settings, fields);
       layer.algorithms.push_back(fields.algorithm);
-      if (++choices > kMostChoices)
-        throw Error(fmt::format("must be at most {} in a batch", kMostChoices));
+      if (++choices > kMaxChoices)
+        throw Error(fmt::format("must be at most {} in a batch", kMaxChoices));
     });
   });
   return layers;

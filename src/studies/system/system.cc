@@ -185,7 +185,7 @@ SystemDescription read_system(const std::string& path) {
   });
 }
 
-constexpr double kMostTasks = 1e6, kMostPoints = 1e6;
+constexpr double kMaxTasks = 1e6, kMaxPoints = 1e6;
 constexpr double kSecond = 1e9;
 
 double number_at_most(const char* setting, const std::string& formula, const NamedNumbers& numbers,
@@ -222,8 +222,8 @@ class SystemGraph {
       within("task " + task.name, [&] { add_group(task, numbers); });
       repetition_tasks += static_cast<double>(groups_.back().count) + 1;
     }
-    const double repeat = number_at_most("repeat", system.repeat, numbers, kMostTasks);
-    if (repetition_tasks * repeat > kMostTasks)
+    const double repeat = number_at_most("repeat", system.repeat, numbers, kMaxTasks);
+    if (repetition_tasks * repeat > kMaxTasks)
       throw Error("must have at most 1,000,000 tasks, has " + to_text(repetition_tasks * repeat));
     const LaneId ends = graph_.add_lane({.name = "repetitions"});
     for (std::int64_t i = 0; i < std::llround(repeat); ++i) add_repetition(ends);
@@ -247,11 +247,10 @@ class SystemGraph {
   void add_group(const SystemTask& task, const NamedNumbers& numbers) {
     Group group{.task = &task, .done = graph_.add_lane({.name = task.name + " done"})};
     constexpr double kLongest = 1e9;
-    group.count =
-        static_cast<std::size_t>(number_at_most("count", task.count, numbers, kMostTasks));
+    group.count = static_cast<std::size_t>(number_at_most("count", task.count, numbers, kMaxTasks));
     group.time =
         Nanoseconds(std::llround(number_at_most("time", task.time, numbers, kLongest) * kSecond));
-    const double lanes = std::max(1., number_at_most("lanes", task.lanes, numbers, kMostTasks));
+    const double lanes = std::max(1., number_at_most("lanes", task.lanes, numbers, kMaxTasks));
     for (double i = 0; i < lanes; ++i) group.lanes.push_back(graph_.add_lane({.name = task.name}));
     groups_.push_back(std::move(group));
   }
@@ -299,7 +298,7 @@ class SystemRun {
   SystemRow run(NamedNumbers& numbers) {
     double points = 1;
     for (const auto& [name, values] : system_.search) points *= static_cast<double>(values.size());
-    if (points > kMostPoints) throw Error("search: must have at most 1,000,000 points");
+    if (points > kMaxPoints) throw Error("search: must have at most 1,000,000 points");
     each_point(0);
     if (row_.tried == 0) throw Error("subject_to: leaves no point of the search");
     if (system_.search.empty()) row_.tried = 0;

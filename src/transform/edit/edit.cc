@@ -160,9 +160,9 @@ void note_count(Effect& effect, Severity severity, std::string_view text, std::s
 }
 
 Bytes times(Bytes amount, std::int64_t count) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   if (amount.count <= 0 || count <= 0) return {};
-  return amount.count > kMost / count ? Bytes{kMost} : Bytes{amount.count * count};
+  return amount.count > kMax / count ? Bytes{kMax} : Bytes{amount.count * count};
 }
 
 std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) {

@@ -102,7 +102,7 @@ class Search {
   DropChoice run() {
     // A deeper search would exhaust the stack and take too long.
     best_.least = false;
-    if (order_.size() > kMostItems) return best_;
+    if (order_.size() > kMaxItems) return best_;
     visit(0);
     best_.least = effort_ > 0;
     std::sort(best_.items.begin(), best_.items.end());
@@ -110,7 +110,7 @@ class Search {
   }
 
  private:
-  static constexpr std::size_t kMostItems = 5'000;
+  static constexpr std::size_t kMaxItems = 5'000;
 
   /// The ratio of an item if the time of each task is divided evenly among all items that need it.
   DropRatio ratio_of(std::uint32_t item) const {

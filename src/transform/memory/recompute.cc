@@ -33,8 +33,8 @@ struct RecomputeTally {
   Nanoseconds host_time{0};    ///< Time that the host spends on launching them.
 };
 
-constexpr Nanoseconds kMostGap = 1us;   // Recalled: gap of kernels that wait only for each other.
-constexpr int kMostHostTasks = 10'000;  // Most host tasks before one launch.
+constexpr Nanoseconds kMaxGap = 1us;   // Recalled: gap of kernels that wait only for each other.
+constexpr int kMaxHostTasks = 10'000;  // Most host tasks before one launch.
 
 class Replay {
  public:
@@ -63,7 +63,7 @@ class Replay {
       task.phase = phase;
       task.step = of_step;
       task.record = 0xffffffff;
-      task.gap = std::min(task.gap, kMostGap);
+      task.gap = std::min(task.gap, kMaxGap);
       task.tail = {};
       return task;
     };
@@ -94,8 +94,7 @@ class Replay {
     const Phase phase = graph_.task(call).phase;
     for (TaskId task = graph_.previous(call); task != kNoTask; task = graph_.previous(task)) {
       const Task& host = graph_.task(task);
-      if (host.kind != TaskKind::host || host.phase != phase || work.size() >= kMostHostTasks)
-        break;
+      if (host.kind != TaskKind::host || host.phase != phase || work.size() >= kMaxHostTasks) break;
       work.push_back(task);
     }
     for (auto task = work.rbegin(); task != work.rend(); ++task) {

@@ -5,8 +5,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostWork = 20'000;  // Limit on the tasks to repeat for one block.
-constexpr std::size_t kMostWorkInAll =
+constexpr std::size_t kMaxWork = 20'000;  // Limit on the tasks to repeat for one block.
+constexpr std::size_t kMaxWorkInAll =
     5'000'000;  // Limit over all blocks, so that costs are cheap to compute.
 
 bool can_run_again(TaskKind kind) {
@@ -63,7 +63,7 @@ class Planner {
     RecomputeCost cost;
     dropped_[activation.allocation] = 1;
     RecomputeUnit unit = unit_for(activation);
-    cost.possible = possible_ && !unit.work.empty() && unit.work.size() < kMostWork;
+    cost.possible = possible_ && !unit.work.empty() && unit.work.size() < kMaxWork;
     for (const auto& [block, task] : plan_.kept_until) cost.kept += view_.block(block).bytes;
     for (const TaskId task : unit.work) copied_[index(task)] = 0;
     for (const std::uint32_t block : touched_) state_[block] = State::untouched;
@@ -83,7 +83,7 @@ class Planner {
     segment_ = kNoSegment;
     open_.clear();
     restore(activation.allocation);
-    while (!open_.empty() && unit_.work.size() < kMostWork) {
+    while (!open_.empty() && unit_.work.size() < kMaxWork) {
       const TaskId task = open_.back();
       open_.pop_back();
       for (const Access& access : view_.uses.of_task(task)) {
@@ -286,7 +286,7 @@ std::vector<RecomputeCost> recompute_costs(const MemoryView& view,
   std::size_t in_all = 0;
   for (const Activation& activation : activations) {
     costs.emplace_back();
-    if (in_all > kMostWorkInAll) continue;
+    if (in_all > kMaxWorkInAll) continue;
     costs.back() = planner.cost_of(activation);
     in_all += costs.back().work.size();
   }

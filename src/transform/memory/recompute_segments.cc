@@ -34,10 +34,10 @@ struct Repetition {
 /// Finds the repetition that covers most of `names`, which must be half of them or more and three
 /// times the same; none is 0 long. Of several lengths, the shortest.
 Repetition repetition_in(const std::vector<NameId>& names) {
-  constexpr std::size_t kMostTasks = 5000, kFewest = 3, kShortest = 3;
+  constexpr std::size_t kMaxTasks = 5000, kFewest = 3, kShortest = 3;
   Repetition best;
   std::size_t most = std::max(names.size() / 2, kFewest * kShortest) - 1;
-  if (names.size() > kMostTasks) return best;
+  if (names.size() > kMaxTasks) return best;
   for (std::size_t length = kShortest; length * kFewest <= names.size(); ++length) {
     std::size_t run = 0;
     for (std::size_t i = 0; i + length < names.size(); ++i) {

@@ -27,7 +27,7 @@
 namespace foretrace {
 namespace {
 
-constexpr int kMostRounds = 4;
+constexpr int kMaxRounds = 4;
 constexpr double kSettled = 0.001;
 
 CoveredTime covered_by(const std::vector<TaskId>& tasks, const Timeline& timeline) {
@@ -78,7 +78,7 @@ Contention contend(Graph& graph, const std::vector<TaskId>& added, const Content
   const std::vector<Nanoseconds> idle_kernels = durations_of(graph, kernels);
   const std::vector<Nanoseconds> idle_added = durations_of(graph, added);
   Timeline timeline = simulate(graph, {.memory = false});
-  for (found.rounds = 1; found.rounds <= kMostRounds; ++found.rounds) {
+  for (found.rounds = 1; found.rounds <= kMaxRounds; ++found.rounds) {
     const CoveredTime by_collectives = covered_by(added, timeline);
     const CoveredTime by_kernels = covered_by(kernels, timeline);
     found.kernels =
@@ -90,7 +90,7 @@ Contention contend(Graph& graph, const std::vector<TaskId>& added, const Content
     found.residual = std::abs(ratio(timeline.length - before, before));
     if (found.residual < kSettled) break;
   }
-  found.rounds = std::min(found.rounds, kMostRounds);
+  found.rounds = std::min(found.rounds, kMaxRounds);
   for (std::size_t i = 0; i < kernels.size(); ++i)
     found.changed += graph.task(kernels[i]).duration != idle_kernels[i] ? 1U : 0U;
   for (std::size_t i = 0; i < added.size(); ++i)

@@ -90,7 +90,7 @@ class DropPackets final : public Transform {
     packets_.check();
     if (before_ != kClosedForm) within("before", [&] { recorded().check(); });
     for (const double loss : {loss_, front_loss_.value_or(0), late_loss_.value_or(0)}) {
-      if (loss <= kMostTolerated || more_steps_) continue;
+      if (loss <= kMaxTolerated || more_steps_) continue;
       throw Error(
           "loss: must be at most 0.035, the most that a model tolerated without more epochs (DLCP, "
           "MLT), unless more_steps says how many more steps training takes; got " +
@@ -248,7 +248,7 @@ class DropPackets final : public Transform {
 
   NetworkSettings network_;
   PacketSettings packets_;
-  double loss_ = kLeastTolerated, progress_ = 0;
+  double loss_ = kMinTolerated, progress_ = 0;
   std::optional<double> front_loss_, pull_loss_, late_loss_, more_steps_;
   std::string before_ = kClosedForm, order_ = "auto";
   bool front_first_ = true;

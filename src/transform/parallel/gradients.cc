@@ -12,7 +12,7 @@ namespace {
 
 /// Least forward work of a micro-batch, as a share of the forward work of its step. Chosen; DDP
 /// jobs rarely accumulate more than 16.
-constexpr double kLeastMicroBatch = 0.03;
+constexpr double kMinMicroBatch = 0.03;
 
 class GradientFinder {
  public:
@@ -157,7 +157,7 @@ class GradientFinder {
         continue;
       }
       // Less forward work is no micro-batch, but a metric or a piece that the trace puts there.
-      if (ratio(since, forward) > kLeastMicroBatch) backward.clear();
+      if (ratio(since, forward) > kMinMicroBatch) backward.clear();
       since = 0ns;
       backward.push_back(id);
     }

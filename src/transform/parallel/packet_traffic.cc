@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr int kMostSendings = 4;
+constexpr int kMaxSendings = 4;
 constexpr Nanoseconds kUnmoved = 1us;
 constexpr Bandwidth kNoLimit{1e18};  ///< The network decides how long transfers take.
 constexpr char kWhenReady = 1, kByPriority = 2;
@@ -179,9 +179,9 @@ Timeline PacketTraffic::send_overlapping(std::vector<Step>& steps, Totals& total
       Step& step = steps[i];
       if (!update_ready_times(step, timeline)) continue;
       totals.is_settled = false;
-      if (round < kMostSendings) run(step, static_cast<std::int64_t>(i));
+      if (round < kMaxSendings) run(step, static_cast<std::int64_t>(i));
     }
-    if (totals.is_settled || round == kMostSendings) return timeline;
+    if (totals.is_settled || round == kMaxSendings) return timeline;
   }
 }
 

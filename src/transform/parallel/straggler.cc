@@ -35,7 +35,7 @@ namespace {
 /// which equal work differs between ranks of the recordings at hand.
 constexpr double kClearlyMore = 0.02;
 /// Less than this is noise, whatever its share. Chosen.
-constexpr Nanoseconds kLeastExcess = 100us;
+constexpr Nanoseconds kMinExcess = 100us;
 
 /// Whether a task is work of the rank itself. Collectives are not: the network decides how long
 /// they take.
@@ -162,7 +162,7 @@ class Straggler final : public Transform {
       }
       if (times.empty() || times.size() < peers.size()) continue;
       const Nanoseconds least = own - *std::max_element(times.begin(), times.end());
-      if (least < std::max(kLeastExcess, scaled(own, kClearlyMore))) continue;
+      if (least < std::max(kMinExcess, scaled(own, kClearlyMore))) continue;
       factors[key] = ratio(median(std::move(times)), own);
     }
     for (std::size_t i = 0; i < work.tasks.size(); ++i) {
@@ -198,7 +198,7 @@ class Straggler final : public Transform {
         peer_durations[a].push_back(other.graph->task(other.work->tasks[b]).duration);
     }
     if (comparable == 0) return shorten_names(graph, work, others, changed);
-    if (least < std::max(kLeastExcess, scaled(own, kClearlyMore))) return 0ns;
+    if (least < std::max(kMinExcess, scaled(own, kClearlyMore))) return 0ns;
     Nanoseconds taken{0};
     for (std::size_t i = 0; i < work.tasks.size(); ++i) {
       Nanoseconds& duration = graph.task(work.tasks[i]).duration;

@@ -10,8 +10,8 @@ namespace foretrace {
 namespace {
 
 // Limits, so that a size of one byte given by mistake does not fill the memory.
-constexpr std::int64_t kMostSlices = 10'000;
-constexpr std::int64_t kMostSlicesInAll = 20'000'000;
+constexpr std::int64_t kMaxSlices = 10'000;
+constexpr std::int64_t kMaxSlicesInAll = 20'000'000;
 
 /// Cuts tasks into slices. Where one split task waits for another, each slice waits for its match:
 ///
@@ -21,7 +21,7 @@ class Split final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.object("where", where_, "The tasks to cut");
-    fields.integer("slices", slices_, "Number of slices", 1, kMostSlices);
+    fields.integer("slices", slices_, "Number of slices", 1, kMaxSlices);
     fields.bytes("size", size_, "Instead: into slices of at most this many bytes; 0B: by number");
     fields.time("overhead", overhead_, "Additional time of each slice but the first",
                 Nanoseconds(0));
@@ -57,10 +57,10 @@ class Split final : public Transform {
     for (const TaskId task : tasks) {
       const std::int64_t slices = count(graph.task(task));
       all += slices;
-      if (slices <= kMostSlices && all <= kMostSlicesInAll) continue;
+      if (slices <= kMaxSlices && all <= kMaxSlicesInAll) continue;
       throw Error(
           fmt::format("size: must be large enough for at most {} slices a task and {} in all",
-                      kMostSlices, kMostSlicesInAll));
+                      kMaxSlices, kMaxSlicesInAll));
     }
   }
 

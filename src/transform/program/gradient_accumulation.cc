@@ -108,8 +108,8 @@ class GradientAccumulation final : public Transform {
         for (const TaskId id : line) passes.in_pass[index(id)] = 1;
       }
     }
-    constexpr std::size_t kMostTasks = 20'000'000;
-    if (graph.task_count() > kMostTasks / static_cast<std::size_t>(micro_batches_))
+    constexpr std::size_t kMaxTasks = 20'000'000;
+    if (graph.task_count() > kMaxTasks / static_cast<std::size_t>(micro_batches_))
       throw Error("micro_batches: would make more than 20 million tasks");
     return passes;
   }

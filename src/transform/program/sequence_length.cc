@@ -167,13 +167,13 @@ std::vector<char> attention_scores(const Graph& graph, std::optional<std::int64_
 constexpr std::int64_t kLongestSequence = 1'000'000'000;
 
 /// The greatest factor by which a length may change; scores then change by its square.
-constexpr double kMostFactor = 1e4;
+constexpr double kMaxFactor = 1e4;
 
 class SequenceLength final : public Transform {
  public:
   void describe(Fields& fields) override {
     fields.number("factor", factor_, "Positions in a new sequence for each one recorded",
-                  1 / kMostFactor, kMostFactor);
+                  1 / kMaxFactor, kMaxFactor);
     fields.optional_integer("from", from_, "Positions in a recorded sequence, instead of factor",
                             1);
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
@@ -184,7 +184,7 @@ class SequenceLength final : public Transform {
   Effect apply(Graph& graph, const Context& context) const override {
     const double factor = find_factor();
     const std::vector<char> scores = attention_scores(graph, from_);
-    BatchWork work(graph, kMostFactor);
+    BatchWork work(graph, kMaxFactor);
     const Bytes peak = peak_memory(graph);
     const Scores of_scores = growing_scores(graph, work, scores);
     GrowthTally tally;
@@ -225,7 +225,7 @@ class SequenceLength final : public Transform {
     if (!from_) return factor;
     if (std::max(*from_, *to_) > kLongestSequence)
       throw Error(fmt::format("from: must be at most {}, and so must to", kLongestSequence));
-    if (factor > kMostFactor || factor < 1 / kMostFactor)
+    if (factor > kMaxFactor || factor < 1 / kMaxFactor)
       throw Error("to: must be within a factor of 10000 of from");
     return factor;
   }

@@ -31,7 +31,7 @@ namespace played {
 
 namespace {
 
-constexpr int kMostSignals = 65;
+constexpr int kMaxSignals = 65;
 
 /// Makes a system call fail with EPERM from here on, as a sandbox does.
 void forbid(long call) {
@@ -81,7 +81,7 @@ void run_for_a_while(bool with_flushes = true) {
 
 std::string dispositions() {
   std::string all;
-  for (int signal = 1; signal < kMostSignals; ++signal) {
+  for (int signal = 1; signal < kMaxSignals; ++signal) {
     struct sigaction action {};
     if (sigaction(signal, nullptr, &action) != 0) continue;
     const bool plain = action.sa_handler == SIG_DFL;
@@ -94,7 +94,7 @@ std::string mask() {
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   std::string all;
-  for (int signal = 1; signal < kMostSignals; ++signal)
+  for (int signal = 1; signal < kMaxSignals; ++signal)
     all += sigismember(&now, signal) == 1 ? 'b' : '.';
   return all;
 }

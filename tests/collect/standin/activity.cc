@@ -101,11 +101,11 @@ bool Activity::is_any_enabled() const {
 }
 
 void Activity::enable_call(std::uint32_t kind, std::uint32_t callback, bool on) {
-  if (callback < kMostCallbacks) calls_[kind == kRuntime ? 1 : 0][callback] = on;
+  if (callback < kMaxCallbacks) calls_[kind == kRuntime ? 1 : 0][callback] = on;
 }
 
 bool Activity::wants_call(std::uint32_t kind, std::uint32_t callback) const {
-  return callback < kMostCallbacks && calls_[kind == kRuntime ? 1 : 0][callback];
+  return callback < kMaxCallbacks && calls_[kind == kRuntime ? 1 : 0][callback];
 }
 
 Filling& Activity::own_filling() {
@@ -168,7 +168,7 @@ void Activity::write(const void* record, const Unfinished* unfinished) {
   Buffer& buffer = *filling.buffer;
   std::memcpy(buffer.bytes + buffer.used, record, bytes);
   if (faults_.bad_record != 0 && buffer.records + 1 == faults_.bad_record) {
-    constexpr std::uint32_t kNoKind = kMostKinds - 1;
+    constexpr std::uint32_t kNoKind = kMaxKinds - 1;
     std::memcpy(buffer.bytes + buffer.used, &kNoKind, sizeof kNoKind);
   }
   bool is_untimed = false;
@@ -236,7 +236,7 @@ void Activity::deliver(Buffer& buffer) {
   counters_[kConcurrentKernel].untimed += static_cast<std::uint64_t>(
       std::count_if(buffer.unfinished.begin(), buffer.unfinished.end(),
                     [](const Unfinished& record) { return record.kind == kConcurrentKernel; }));
-  std::uint64_t delivered[kMostKinds] = {};
+  std::uint64_t delivered[kMaxKinds] = {};
   std::uint8_t* record = nullptr;
   while (next(buffer.bytes, buffer.used, &record) == 0) ++delivered[kind_of(record)];
   {
@@ -250,7 +250,7 @@ void Activity::deliver(Buffer& buffer) {
     completed_(nullptr, 0, buffer.bytes, buffer.size, buffer.used);
     client_ns_ += static_cast<std::uint64_t>((std::chrono::steady_clock::now() - start).count());
   }
-  for (std::uint32_t kind = 0; kind < kMostKinds; ++kind)
+  for (std::uint32_t kind = 0; kind < kMaxKinds; ++kind)
     counters_[kind].delivered += delivered[kind];
 }
 

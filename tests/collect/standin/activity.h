@@ -33,7 +33,7 @@ using Completed = void (*)(void* context, std::uint32_t stream, std::uint8_t* bu
                            std::size_t size, std::size_t valid);
 using Clock = std::uint64_t (*)();
 
-constexpr std::uint32_t kMostCallbacks = 1024;
+constexpr std::uint32_t kMaxCallbacks = 1024;
 
 /// A record that already has its place in a buffer, with the times at which its work runs on the
 /// device.
@@ -119,9 +119,9 @@ class Activity {
   Requested requested_ = nullptr;
   Completed completed_ = nullptr;
   std::atomic<Clock> clock_{nullptr};
-  std::atomic<bool> enabled_[kMostKinds] = {};
-  std::atomic<bool> calls_[2][kMostCallbacks] = {};  ///< The driver comes first, then the runtime.
-  Counters counters_[kMostKinds];
+  std::atomic<bool> enabled_[kMaxKinds] = {};
+  std::atomic<bool> calls_[2][kMaxCallbacks] = {};  ///< The driver comes first, then the runtime.
+  Counters counters_[kMaxKinds];
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> lost_{0};
   std::atomic<std::uint64_t> client_ns_{0};

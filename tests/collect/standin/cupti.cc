@@ -38,7 +38,7 @@ void hang_in_child() {
 Result enable(std::uint32_t kind, bool on) {
   const Guard guard;
   if (const Result closed = library().gate(); closed != standin::kSuccess) return closed;
-  if (kind >= standin::kMostKinds || standin::record_bytes(kind, library().faults.version) == 0)
+  if (kind >= standin::kMaxKinds || standin::record_bytes(kind, library().faults.version) == 0)
     return standin::kInvalidKind;
   if (const auto fault = library().faults.enable.find(kind);
       on && fault != library().faults.enable.end())

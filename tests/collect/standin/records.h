@@ -28,7 +28,7 @@ enum KindNumber : std::uint32_t {
   kInternalLaunchApi = 48,
   kMemory2 = 49,
   kMemoryPool = 50,
-  kMostKinds = 64,
+  kMaxKinds = 64,
 };
 
 #define STANDIN_RECORD __attribute__((packed, aligned(8)))

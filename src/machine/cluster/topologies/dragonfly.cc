@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostParts = 1'000'000;
+constexpr std::int64_t kMaxParts = 1'000'000;
 
 /// J. Kim et al., Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008. All switches of
 /// a group are connected with each other. Each pair of groups has `global_cables` cables, which
@@ -22,7 +22,7 @@ class Dragonfly final : public Topology {
  public:
   void describe(Fields& fields) override {
     describe_cable(fields);
-    fields.integer("ports", ports_, "Ports of a switch that lead to hosts", 1, kMostParts);
+    fields.integer("ports", ports_, "Ports of a switch that lead to hosts", 1, kMaxParts);
     fields.integer("switches", switches_, "Switches of a group", 1, 1000);
     fields.bandwidth("local_bandwidth", local_.bandwidth,
                      "Bandwidth between two switches of a group");

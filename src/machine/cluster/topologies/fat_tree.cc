@@ -5,7 +5,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostPorts = 1'000'000;
+constexpr std::int64_t kMaxPorts = 1'000'000;
 
 std::size_t count(std::int64_t value) { return static_cast<std::size_t>(value); }
 std::size_t divided_up(std::size_t value, std::size_t by) { return (value + by - 1) / by; }
@@ -26,12 +26,12 @@ class FatTree final : public Topology {
  public:
   void describe(Fields& fields) override {
     describe_cable(fields);
-    fields.integer("ports", ports_, "Ports of a leaf switch that lead to hosts", 1, kMostPorts);
-    fields.integer("spines", spines_, "Spine switches of a pod", 1, kMostPorts);
+    fields.integer("ports", ports_, "Ports of a leaf switch that lead to hosts", 1, kMaxPorts);
+    fields.integer("spines", spines_, "Spine switches of a pod", 1, kMaxPorts);
     fields.integer("leaves", leaves_,
                    "Leaf switches of a pod; a machine with more has cores above the spines", 1,
-                   kMostPorts);
-    fields.integer("cores", cores_, "Cores above each spine", 1, kMostPorts);
+                   kMaxPorts);
+    fields.integer("cores", cores_, "Cores above each spine", 1, kMaxPorts);
     fields.number("oversubscription", oversubscription_,
                   "Ratio of a leaf's bandwidth to hosts to its bandwidth to spines", 1);
     fields.time("uplink_latency", uplink_latency_, "Latency of a cable between switches", 0ns);

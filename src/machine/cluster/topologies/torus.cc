@@ -56,8 +56,8 @@ class Torus final : public Topology {
       std::size_t length = 0;
       const auto parsed = std::from_chars(at, end, length);
       at = parsed.ptr;
-      constexpr std::size_t kMost = 1'000'000;
-      const bool good = parsed.ec == std::errc{} && length > 0 && length <= kMost / all;
+      constexpr std::size_t kMax = 1'000'000;
+      const bool good = parsed.ec == std::errc{} && length > 0 && length <= kMax / all;
       if (!good || (at != end && *at != 'x'))
         throw Error(fmt::format(
             "shape: must be numbers with an x between them, such as 4x4x4, got \"{}\"", shape_));

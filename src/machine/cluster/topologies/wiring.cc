@@ -9,7 +9,7 @@ namespace foretrace {
 
 namespace {
 
-constexpr std::size_t kMostLinks = 8'000'000;
+constexpr std::size_t kMaxLinks = 8'000'000;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
   const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
     return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
   });
-  if (cluster_.nodes.size() >= kMostNodes) throw Error("must have at most 4,000,000 nodes");
+  if (cluster_.nodes.size() >= kMaxNodes) throw Error("must have at most 4,000,000 nodes");
   cluster_.nodes.push_back({fmt::format("{}{}{}", prefix_, name, number), NodeKind::switch_,
                             one_host && !ports_.empty() ? host(ports_.front()) : -1});
   return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
@@ -34,7 +34,7 @@ void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {
     throw Error(fmt::format("bandwidth: must be above 0 for the link from {} to {}",
                             cluster.nodes[link.from].name, cluster.nodes[link.to].name));
   }
-  if (cluster.links.size() >= kMostLinks) throw Error("must have at most 8,000,000 links");
+  if (cluster.links.size() >= kMaxLinks) throw Error("must have at most 8,000,000 links");
   cluster.links.push_back(link);
   if (!both_ways) return;
   std::swap(link.from, link.to);

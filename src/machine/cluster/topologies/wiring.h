@@ -13,7 +13,7 @@
 namespace foretrace {
 
 /// Larger clusters would not fit in the memory of an ordinary host.
-inline constexpr std::size_t kMostNodes = 4'000'000;
+inline constexpr std::size_t kMaxNodes = 4'000'000;
 
 /// A kind of cable; each direction has the full bandwidth.
 struct Cable {

@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 /// A baseline with this many groups, one line each, is still readable as text.
-constexpr std::size_t kMostGroups = 600;
+constexpr std::size_t kMaxGroups = 600;
 
 struct StepSum {
   std::int64_t count = 0, work = 0, hidden = 0, bytes = 0, aside = 0, pageable = 0;
@@ -89,7 +89,7 @@ class Grouper {
   Grouping grouped(std::optional<int> detail) {
     int level = detail.value_or(0);
     std::map<GroupKey, MergedGroup> merged = merge(level);
-    while (!detail && level < kCoarsestDetail && merged.size() > kMostGroups)
+    while (!detail && level < kCoarsestDetail && merged.size() > kMaxGroups)
       merged = merge(++level);
     Grouping grouping;
     grouping.detail = level;

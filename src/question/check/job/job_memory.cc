@@ -132,11 +132,11 @@ class MemoryGrouper {
 
   template <class Groups>
   static std::vector<MemoryGroup> greatest(const Groups& all) {
-    constexpr std::size_t kMost = 200;
+    constexpr std::size_t kMax = 200;
     std::vector<std::int64_t> sizes;
     for (const auto& [key, group] : all) sizes.push_back(std::max(group.peak, group.kept).count);
     std::sort(sizes.rbegin(), sizes.rend());
-    const std::int64_t least = sizes.size() > kMost ? sizes[kMost] + 1 : 1;
+    const std::int64_t least = sizes.size() > kMax ? sizes[kMax] + 1 : 1;
     std::vector<MemoryGroup> kept;
     for (const auto& [key, group] : all) {
       if (std::max(group.peak, group.kept).count >= least) kept.push_back(group);

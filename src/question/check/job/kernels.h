@@ -14,8 +14,8 @@
 //              With n kernels, one is slower beyond sqrt(2 ln(100 n)) sigma, which noise reaches by
 //              chance in less than one comparison out of a hundred (Bonferroni, of a normal tail).
 //
-// In addition it must take kLeastSlower longer, in each step longer than in any before, and the
-// time added to all such kernels of its name must be kLeastShare of the work of all kernels.
+// In addition it must take kMinSlower longer, in each step longer than in any before, and the
+// time added to all such kernels of its name must be kMinShare of the work of all kernels.
 
 #include <cstdint>
 #include <vector>
@@ -33,9 +33,9 @@ struct JobKernels {
 JobKernels kernels_of(const ObservedJob& job);
 
 /// A kernel counts as slower only if it takes longer by at least this share.
-constexpr double kLeastSlower = 0.05;
+constexpr double kMinSlower = 0.05;
 /// The least time added in a step, as a share of the work of all kernels.
-constexpr double kLeastShare = 0.001;
+constexpr double kMinShare = 0.001;
 
 struct SlowerKernel {
   std::uint32_t before = 0, now = 0;  ///< Indices into the two lists.
