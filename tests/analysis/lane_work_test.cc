@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "analysis/place/step_work.h"
+#include "analysis/match/step_work.h"
 #include "foretrace/simulate.h"
 
 namespace foretrace {

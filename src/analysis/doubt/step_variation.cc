@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "analysis/match/step_work.h"
 #include "analysis/match/transplant.h"
-#include "analysis/place/step_work.h"
 #include "base/numbers/scaling.h"
 #include "base/statistics.h"
 #include "base/wording.h"
@@ -35,7 +35,7 @@ class VariationTable {
  public:
   VariationTable(const Inference& inference, std::span<const Nanoseconds> waits,
                  StepVariation& table)
-      : work_(inference, keys_, waits), table_(table) {
+      : work_(inference, names_, waits), table_(table) {
     table_.task_rows_.resize(inference.graph.task_count());
     table_.step_count_ = work_.count();
     if (work_.count() < 3) return;
@@ -105,7 +105,7 @@ class VariationTable {
     }
   }
 
-  KeyTable keys_;
+  Names names_;
   StepWork work_;
   StepVariation& table_;
   std::size_t reference_ = 0;

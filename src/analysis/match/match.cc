@@ -289,11 +289,6 @@ std::vector<LanePair> match_lanes(const MatchSide& before, const MatchSide& afte
 
 }  // namespace
 
-std::uint32_t DiffKeys::text(std::string_view text) {
-  return texts_.try_emplace(std::string(text), static_cast<std::uint32_t>(texts_.size()))
-      .first->second;
-}
-
 std::uint32_t DiffKeys::place(std::string_view module, std::string_view ops) {
   const auto [found, added] = place_numbers_.try_emplace(
       std::string(module) + '\n' + std::string(ops), static_cast<std::uint32_t>(places_.size()));

@@ -22,6 +22,7 @@
 
 #include "analysis/place/call_site.h"
 #include "foretrace/graph.h"
+#include "foretrace/names.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
@@ -29,14 +30,16 @@ namespace foretrace {
 /// Numbers texts and places, for both sides of a comparison.
 class DiffKeys {
  public:
-  std::uint32_t text(std::string_view text);
+  std::uint32_t text(std::string_view text) {
+    return static_cast<std::uint32_t>(texts_.intern(text));
+  }
   /// Number of the place given by the module and the ops around a task.
   std::uint32_t place(std::string_view module, std::string_view ops);
   /// The parts of a place, outermost first.
   const std::vector<std::uint32_t>& parts(std::uint32_t place) const { return places_[place]; }
 
  private:
-  std::unordered_map<std::string, std::uint32_t> texts_;
+  Names texts_;
   std::unordered_map<std::string, std::uint32_t> place_numbers_;
   std::vector<std::vector<std::uint32_t>> places_;
 };

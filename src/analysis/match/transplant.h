@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/place/step_work.h"
+#include "analysis/match/step_work.h"
 
 namespace foretrace {
 

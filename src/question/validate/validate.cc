@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analysis/doubt/side_removal.h"
+#include "analysis/match/step_work.h"
 #include "analysis/match/transplant.h"
-#include "analysis/place/step_work.h"
 #include "base/files/temporary_file.h"
 #include "base/statistics.h"
 #include "foretrace/error.h"
@@ -100,9 +100,9 @@ std::optional<double> same_as_first(const StepTimes& measured) {
 CrossStep cross_step(const Inference& structure, const Inference& work) {
   CrossStep result;
   const bool same = &structure == &work;
-  KeyTable keys;
-  const StepWork into(structure, keys);
-  const StepWork from(work, keys);
+  Names names;
+  const StepWork into(structure, names);
+  const StepWork from(work, names);
   const StepTimes measured = step_times(work.graph, work.recorded);
   if (into.count() < 2 || from.count() < 2) return result;
   if (same) result.same_as_first = same_as_first(measured);

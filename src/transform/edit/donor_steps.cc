@@ -12,13 +12,6 @@
 #include "transform/edit/edit.h"
 
 namespace foretrace {
-std::uint32_t NameNumbers::of(std::string_view name) {
-  const auto found = numbers_.find(name);
-  if (found != numbers_.end()) return found->second;
-  const auto number = static_cast<std::uint32_t>(numbers_.size());
-  numbers_.emplace(name, number);
-  return number;
-}
 
 KernelSteps kernel_steps(const Graph& graph, const Timeline& timeline,
                          const std::vector<TaskId>& kernels) {

@@ -14,15 +14,6 @@
 
 namespace foretrace {
 
-/// Numbers names: equal names in two traces get the same number, however each trace interned them.
-class NameNumbers {
- public:
-  std::uint32_t of(std::string_view name);
-
- private:
-  std::map<std::string, std::uint32_t, std::less<>> numbers_;
-};
-
 /// The kernels of each step, in the order in which they start.
 using KernelSteps = std::map<std::int32_t, std::vector<TaskId>>;
 KernelSteps kernel_steps(const Graph& graph, const Timeline& timeline,

@@ -42,8 +42,8 @@ class Transplant {
     for (const DonorSteps::Kind& kind : donor.kinds()) {
       Numbered& numbered = donor_kinds_.emplace_back();
       for (const DonorKernel& kernel : kind.kernels) {
-        numbered.names.push_back(numbers_.of(kernel.name));
-        numbered.works.push_back(numbers_.of("kind " + kind_of_kernel(kernel.name)));
+        numbered.names.push_back(shared_number(kernel.name));
+        numbered.works.push_back(shared_number("kind " + kind_of_kernel(kernel.name)));
       }
     }
   }
@@ -128,11 +128,15 @@ class Transplant {
   std::uint64_t name_number(TaskId task) { return number(task, own_names_, false); }
   std::uint64_t work_number(TaskId task) { return number(task, own_works_, true); }
 
+  std::uint64_t shared_number(std::string_view name) {
+    return static_cast<std::uint64_t>(shared_.intern(name));
+  }
+
   std::uint64_t number(TaskId task, std::map<NameId, std::uint64_t>& known, bool kind) {
     const auto [at, added] = known.try_emplace(graph_.task(task).name, 0);
     if (added) {
-      at->second = kind ? numbers_.of("kind " + kind_of_kernel(graph_.name(task)))
-                        : numbers_.of(graph_.name(task));
+      at->second = kind ? shared_number("kind " + kind_of_kernel(graph_.name(task)))
+                        : shared_number(graph_.name(task));
     }
     return at->second;
   }
@@ -237,7 +241,7 @@ class Transplant {
   Graph& graph_;
   const DonorSteps& donor_;
   bool whole_;
-  NameNumbers numbers_;
+  Names shared_;  ///< Names in both traces.
   std::map<NameId, std::uint64_t> own_names_, own_works_;
   std::vector<Numbered> donor_kinds_;
   std::map<std::vector<std::uint64_t>, Counterpart> counterparts_;  ///< By names.

@@ -6,26 +6,16 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "foretrace/graph.h"
 #include "foretrace/infer.h"
+#include "foretrace/names.h"
 #include "foretrace/notes.h"
 #include "foretrace/timeline.h"
 
 namespace foretrace {
-
-/// Numbers for (kind, name), shared by the recordings that are compared.
-class KeyTable {
- public:
-  std::uint64_t key(TaskKind kind, std::string_view name);
-
- private:
-  std::unordered_map<std::string, std::uint64_t> keys_;
-};
 
 /// Kind of lane, device, and index among the lanes of that kind and device, because names of
 /// threads differ between runs.
@@ -33,16 +23,16 @@ using LaneKey = std::tuple<LaneKind, std::int32_t, std::size_t>;
 
 struct StepLine {
   std::vector<TaskId> tasks;
-  std::vector<std::uint64_t> keys;
+  std::vector<std::uint64_t> keys;  ///< Kind and name.
   std::vector<Nanoseconds> durations;
   std::vector<char> launched;  ///< Whether each task runs on a device, or launches work.
 };
 
 class StepWork {
  public:
-  /// `waits` is, by task, the part of its time that was waiting and is no work; empty if there was
-  /// none.
-  StepWork(const Inference& inference, KeyTable& keys, std::span<const Nanoseconds> waits = {});
+  /// `names` is shared by the recordings that are compared. `waits` is, by task, the part of its
+  /// time that was waiting and is no work; empty if there was none.
+  StepWork(const Inference& inference, Names& names, std::span<const Nanoseconds> waits = {});
 
   /// Steps that have tasks, in order; they correspond to the marks behind StepTimes::each.
   std::size_t count() const { return lines_.size(); }

@@ -1,4 +1,4 @@
-#include "analysis/place/step_work.h"
+#include "analysis/match/step_work.h"
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -19,28 +19,25 @@ std::vector<LaneKey> lane_keys(const Graph& graph) {
   return keys;
 }
 
-}  // namespace
-
-std::uint64_t KeyTable::key(TaskKind kind, std::string_view name) {
-  // The profiler's step markers end in a number, which is ignored.
-  std::string text(to_string(kind));
-  text += ' ';
-  text += name.starts_with(kProfilerStep) ? kProfilerStep : name;
-  return keys_.try_emplace(std::move(text), keys_.size()).first->second;
+/// The number of each name in `shared`. The profiler's step markers end in a number, which is
+/// ignored.
+std::vector<std::uint64_t> shared_numbers(const Names& names, Names& shared) {
+  std::vector<std::uint64_t> numbers;
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    const std::string_view name = names[NameId{i}];
+    const NameId number = shared.intern(name.starts_with(kProfilerStep) ? kProfilerStep : name);
+    numbers.push_back(static_cast<std::uint64_t>(number));
+  }
+  return numbers;
 }
 
-StepWork::StepWork(const Inference& inference, KeyTable& keys, std::span<const Nanoseconds> waits)
+}  // namespace
+
+StepWork::StepWork(const Inference& inference, Names& names, std::span<const Nanoseconds> waits)
     : inference_(inference) {
   const Graph& graph = inference.graph;
   const std::vector<LaneKey> lanes = lane_keys(graph);
-  std::unordered_map<std::uint64_t, std::uint64_t> keys_by_id;
-  const auto key_of = [&](const Task& task) {
-    const std::uint64_t id =
-        static_cast<std::uint64_t>(task.name) << 8U | static_cast<std::uint64_t>(task.kind);
-    const auto [found, added] = keys_by_id.try_emplace(id, 0);
-    if (added) found->second = keys.key(task.kind, graph.names()[task.name]);
-    return found->second;
-  };
+  const std::vector<std::uint64_t> numbers = shared_numbers(graph.names(), names);
   std::vector<std::map<LaneKey, StepLine>> by_step(graph.steps().size());
   std::vector<Nanoseconds> launch(graph.steps().size(), Nanoseconds::max());
   for (std::size_t i = 0; i < graph.lane_count(); ++i) {
@@ -51,7 +48,8 @@ StepWork::StepWork(const Inference& inference, KeyTable& keys, std::span<const N
       const auto step = static_cast<std::size_t>(task.step);
       StepLine& line = by_step[step][lanes[i]];
       line.tasks.push_back(id);
-      line.keys.push_back(key_of(task));
+      line.keys.push_back(numbers[static_cast<std::size_t>(task.name)] << 8U |
+                          static_cast<std::uint64_t>(task.kind));
       line.durations.push_back(task.duration - (waits.empty() ? 0ns : waits[index(id)]));
       line.launched.push_back(task.kind == TaskKind::launch || runs_on_device(task.kind));
       if (task.kind == TaskKind::launch)
