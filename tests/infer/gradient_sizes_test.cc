@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -114,6 +115,55 @@ TEST(GradientSizes, OfTrainingsAreThoseOfTheirParameters) {
     EXPECT_EQ(time.source, "the time of the optimizer's kernels");
     expect_inside(time, job.bytes, off);
   }
+}
+
+/// Two steps whose update launches multi-tensor kernels with these functors, each of 100 blocks.
+Recording steps_updated_by(const std::string& optimizer, const std::vector<std::string>& functors) {
+  Recording run;
+  std::uint32_t correlation = 0;
+  for (int step = 0; step < 2; ++step) {
+    int at = 100 * step;
+    run.step(step, at, 100);
+    for (int i = 0; i < 4; ++i) run.op(1, kGradient, ++at, 1);
+    run.op(0, "Optimizer.step#" + optimizer + ".step", at + 2, 60);
+    for (const std::string& functor : functors) {
+      at += 10;
+      run.call(0, "cudaLaunchKernel", at, 1, ++correlation)
+          .kernel(0, "multi_tensor_apply_kernel<TensorListMetadata" + functor, at + 2, 3,
+                  correlation);
+      run.trace().devices.back().grid = 100;
+      run.trace().devices.back().block = 512;
+    }
+  }
+  return run;
+}
+
+TEST(GradientSizes, SgdReadsEachMomentumOnceAndWithoutThoseEachGradient) {
+  const std::string momentum = "<1>, BinaryOpScalarFunctor<float, 1>";
+  const std::string added = "<2>, BinaryOpListAlphaFunctor<float, 2>";
+  const std::string decayed = "<3>, BinaryOpListAlphaFunctor<float, 3>";
+  const auto bytes = [](const std::string& optimizer, const std::vector<std::string>& functors) {
+    return estimate_of(steps_updated_by(optimizer, functors)).bytes.count;
+  };
+  constexpr std::int64_t kBlocks = 4 * 65536 * (100 - 3);
+  EXPECT_EQ(bytes("SGD", {decayed, momentum, added, added}), kBlocks);
+  EXPECT_EQ(bytes("SGD", {decayed, added}), kBlocks);
+  EXPECT_EQ(bytes("Shampoo", {momentum, added}), 0);
+}
+
+TEST(GradientSizes, SgdOfTheSampleIsTimed) {
+  const Trace trace =
+      import_trace(FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz");
+  expect_inside(infer(trace, {.memory = false}).graph.gradient_estimate(), 4 * 11'689'512.0, 0.1);
+}
+
+TEST(GradientSizesCorpus, SgdOfResNet50HasItsParameters) {
+  const char* corpus = std::getenv("FORETRACE_CORPUS");
+  if (corpus == nullptr) GTEST_SKIP() << "FORETRACE_CORPUS is not set";
+  const Trace trace = import_trace(std::string(corpus) +
+                                   "/hta-resnet-v100-ns/"
+                                   "rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz");
+  expect_inside(infer(trace, {.memory = false}).graph.gradient_estimate(), 4 * 25'557'032.0, 0.02);
 }
 
 }  // namespace

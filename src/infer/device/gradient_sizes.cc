@@ -13,8 +13,11 @@
 //   time     Such a kernel does nothing but read and write. It reached 60 to 79 % of the memory
 //            bandwidth of an H100 on the five models, the small ones the least.
 //
-// A functor counts only if it reads each parameter exactly once in a step. Gradients have the type
-// of those kernels or calls.
+// A functor counts only if it reads each parameter exactly once in a step. SGD multiplies each
+// momentum by a number once; without momentum, it adds each gradient to its parameter in place
+// once, while a weight decay is added elsewhere. Other optimizers, clipping and averages do the
+// same, so that these count only in updates of a job whose only optimizer is SGD. Gradients have
+// the type of those kernels or calls.
 
 #include <algorithm>
 #include <array>
@@ -35,11 +38,14 @@ constexpr double kMinOfTime = 0.7, kMaxOfTime = 1.15;  ///< The truth, relative 
 
 /// Functors of multi-tensor kernels, and how often they read or write each element.
 struct Functor {
-  std::string_view name;
+  std::string_view name, lists;  ///< Both are parts of the kernel's name.
   double accesses;
+  bool of_sgd = false;
 };
-constexpr std::array kOncePerStep = {Functor{"FusedAdamMathFunctor", 7},
-                                     Functor{"UnaryOpFunctor", 2}};
+constexpr std::array kOncePerStep = {
+    Functor{"FusedAdamMathFunctor", "", 7}, Functor{"UnaryOpFunctor", "", 2},
+    Functor{"BinaryOpScalarFunctor", "", 2, true},
+    Functor{"BinaryOpListAlphaFunctor", "TensorListMetadata<2>", 3, true}};
 
 /// Bytes of an element of the type whose name is in a text: ["float"], or the name of a kernel.
 double bytes_named_in(std::string_view text) {
@@ -90,6 +96,7 @@ class Estimator {
     if (const double bytes = usual_sum(handed_); bytes > 0)
       return made(bytes, bytes, bytes, "the shapes of gradients that autograd accumulates");
     for (const Functor& functor : kOncePerStep) {
+      if (functor.of_sgd && !only_sgd()) continue;
       if (GradientEstimate found = from_kernels(functor); found.bytes > Bytes{}) return found;
     }
     return {};
@@ -99,6 +106,19 @@ class Estimator {
   static GradientEstimate made(double bytes, double lower, double upper, std::string source) {
     const auto whole = [](double count) { return Bytes{static_cast<std::int64_t>(count)}; };
     return {whole(bytes), whole(lower), whole(upper), std::move(source)};
+  }
+
+  /// Whether PyTorch's annotations of updates name SGD and nothing else.
+  bool only_sgd() const {
+    constexpr std::string_view kUpdate = "Optimizer.step#", kSgd = "Optimizer.step#SGD.";
+    bool found = false;
+    for (const HostRecord& record : records_.trace.hosts) {
+      const std::string_view name = records_.name(record);
+      if (!name.starts_with(kUpdate)) continue;
+      if (!name.starts_with(kSgd)) return false;
+      found = true;
+    }
+    return found;
   }
 
   void read_calls() {
@@ -143,6 +163,12 @@ class Estimator {
     return next != forward_.end() && *next < to;
   }
 
+  static bool is_call_of(const Functor& functor, const DeviceEvent& event, std::string_view name) {
+    if (functor.of_sgd && event.phase != Phase::update) return false;
+    const auto has = [&](std::string_view word) { return name.find(word) != name.npos; };
+    return has("multi_tensor_apply") && has(functor.name) && has(functor.lists);
+  }
+
   GradientEstimate from_kernels(const Functor& functor) const {
     Sizes blocks, times;
     double element = 0;
@@ -150,9 +176,7 @@ class Estimator {
     for (const DeviceEvent& event : records_.events) {
       const DeviceRecord& record = records_.trace.devices[event.record];
       const std::string_view name = records_.trace.names[record.name];
-      if (event.step < 0 || name.find("multi_tensor_apply") == name.npos ||
-          name.find(functor.name) == name.npos)
-        continue;
+      if (event.step < 0 || !is_call_of(functor, event, name)) continue;
       element = bytes_named_in(name);
       has_chunks = has_chunks && record.grid > 0 && record.block == kChunkThreads;
       blocks[event.step].push_back(record.grid);

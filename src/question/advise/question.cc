@@ -6,16 +6,16 @@
 namespace foretrace {
 namespace {
 
-struct AdvisedJob {
+struct ShownAdvice {
   Advice advice;
   bool shows_all = false;  ///< Also at a terminal; other forms always do.
 };
 
-Document document_of(const AdvisedJob& job) { return document_of(job.advice, true); }
-nlohmann::json to_json(const AdvisedJob& job) { return to_json(job.advice); }
-void write_csv(const AdvisedJob& job, std::ostream& out) { write_csv(job.advice, out); }
+Document document_of(const ShownAdvice& job) { return document_of(job.advice, true); }
+nlohmann::json to_json(const ShownAdvice& job) { return to_json(job.advice); }
+void write_csv(const ShownAdvice& job, std::ostream& out) { write_csv(job.advice, out); }
 
-void write_screen(const AdvisedJob& job, std::ostream& out) {
+void write_screen(const ShownAdvice& job, std::ostream& out) {
   write_text(document_of(job.advice, job.shows_all), out);
 }
 
@@ -59,7 +59,7 @@ class Advise final : public Question {
   }
 
   std::vector<Form> forms() const override {
-    std::vector<Form> all = forms_of<AdvisedJob>();
+    std::vector<Form> all = forms_of<ShownAdvice>();
     for (Form& one : all) {
       if (one.name == "text") one = form("text", write_screen);
     }
@@ -73,7 +73,7 @@ class Advise final : public Question {
     const auto activity = session.begin("advising on " + trace_);
     Advice advice = advise(*session.open(trace_, {.reading = reading}), question_, ledger_);
     const ExitCode code = advice.reaches_target() ? kAnswered : kCheckFailed;
-    return answer_of(AdvisedJob{std::move(advice), all_}, code);
+    return answer_of(ShownAdvice{std::move(advice), all_}, code);
   }
 
  private:

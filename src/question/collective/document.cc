@@ -21,7 +21,7 @@
 namespace foretrace {
 namespace {
 
-constexpr double kGiga = 1e9;
+constexpr double kGigabyte = 1e9;
 
 bool compares(const CollectiveReport& report) { return !report.errors.empty(); }
 
@@ -43,7 +43,7 @@ std::string microseconds(Nanoseconds time) {
   return to_fixed(static_cast<double>(time.count()) / 1e3, 2);
 }
 
-std::string gigabytes(double bandwidth) { return to_fixed(bandwidth / kGiga, 2); }
+std::string gigabytes(double bandwidth) { return to_fixed(bandwidth / kGigabyte, 2); }
 
 nlohmann::json row_json(const CollectiveRow& row) {
   nlohmann::json json = {{"operation", row.operation},
@@ -258,7 +258,7 @@ void write_recorded_csv(const CollectiveReport& report, std::ostream& out) {
         << row.kernel.count();
     write_spread(row.skew, out);
     write_spread(row.transfer, out);
-    out << ',' << (row.bus_bandwidth > 0 ? to_text(row.bus_bandwidth / kGiga) : "") << ','
+    out << ',' << (row.bus_bandwidth > 0 ? to_text(row.bus_bandwidth / kGigabyte) : "") << ','
         << (row.priced ? std::to_string(row.priced->count()) : "") << ','
         << (error ? to_text(*error) : "") << ',' << row.matched << ','
         << (row.last ? fmt::format("{},{}", row.last->rank, row.last->times) : ",") << '\n';
@@ -380,8 +380,8 @@ void write_csv(const CollectiveReport& report, std::ostream& out) {
     const std::optional<double> error = row.error();
     out << row.operation << ',' << row.ranks << ',' << row.nodes << ',' << row.bytes.count << ','
         << csv_text(row.algorithm) << ',' << row.time.count() << ',' << row.lower.count() << ','
-        << row.upper.count() << ',' << to_text(row.algorithm_bandwidth / kGiga) << ','
-        << to_text(row.bus_bandwidth / kGiga) << ',' << csv_text(row.basis) << ','
+        << row.upper.count() << ',' << to_text(row.algorithm_bandwidth / kGigabyte) << ','
+        << to_text(row.bus_bandwidth / kGigabyte) << ',' << csv_text(row.basis) << ','
         << (row.measured ? std::to_string(row.measured->count()) : "") << ','
         << (error ? to_text(*error) : "");
     if (const auto& packets = row.packets)

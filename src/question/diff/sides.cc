@@ -142,7 +142,7 @@ SideSteps side_steps(const DiffSide& side) {
 namespace {
 
 /// At most this many steps that differ by at least this much have no typical one among them.
-constexpr std::ptrdiff_t kFewSteps = 3;
+constexpr std::ptrdiff_t kFewCompared = 3;
 constexpr double kUnlikeSteps = 0.1;
 
 std::ptrdiff_t counted_distances(const SideSteps& steps) {
@@ -154,7 +154,7 @@ std::size_t steps_to_compare(const SideSteps& before, const SideSteps& after) {
   const std::int32_t period = before.times.period;
   if (period > 1 && period == after.times.period && period <= least)
     return static_cast<std::size_t>(period);
-  const bool are_few = least > 1 && least <= kFewSteps &&
+  const bool are_few = least > 1 && least <= kFewCompared &&
                        std::max(before.times.spread, after.times.spread) > kUnlikeSteps &&
                        counted_distances(before) == counted_distances(after);
   return are_few ? static_cast<std::size_t>(least) : 1;

@@ -66,7 +66,7 @@ void add_layers(const MeasuredStep& asked, GeneratedStep& step) {
   }
 }
 
-GeneratedStep answer_of(const MeasuredStep& asked, const CalibratedPrice& priced) {
+GeneratedStep generated_step(const MeasuredStep& asked, const CalibratedPrice& priced) {
   GeneratedStep step{.model = asked.name,
                      .machine = asked.platform.name,
                      .layout = layout_text(asked.layout),
@@ -209,7 +209,7 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
         fmt::format("memory does not fit: a device has {}, the step needs {}, most of it {}",
                     to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
                     largest_parts(priced.memory)));
-  report.step = answer_of(asked, priced);
+  report.step = generated_step(asked, priced);
   report.training =
       run_of(question.training, {.time = report.step->time,
                                  .lower = report.step->lower,

@@ -15,20 +15,20 @@
 namespace foretrace {
 namespace {
 
-struct Part {
+struct Share {
   const char* name;
   Nanoseconds Breakdown::*time;
   bool is_always_shown;
 };
-constexpr std::array<Part, 7> kParts = {{{"compute", &Breakdown::compute, true},
-                                         {"communication", &Breakdown::communication, true},
-                                         {"copies", &Breakdown::copy, true},
-                                         {"input", &Breakdown::input, false},
-                                         {"host", &Breakdown::host, true},
-                                         {"idle", &Breakdown::idle, true},
-                                         {"unknown", &Breakdown::unknown, false}}};
+constexpr std::array<Share, 7> kParts = {{{"compute", &Breakdown::compute, true},
+                                          {"communication", &Breakdown::communication, true},
+                                          {"copies", &Breakdown::copy, true},
+                                          {"input", &Breakdown::input, false},
+                                          {"host", &Breakdown::host, true},
+                                          {"idle", &Breakdown::idle, true},
+                                          {"unknown", &Breakdown::unknown, false}}};
 
-bool is_shown(const Part& part, const std::vector<RankShares>& ranks) {
+bool is_shown(const Share& part, const std::vector<RankShares>& ranks) {
   return part.is_always_shown || std::ranges::any_of(ranks, [&](const RankShares& rank) {
            return rank.breakdown.*part.time > 0ns;
          });
@@ -37,7 +37,7 @@ bool is_shown(const Part& part, const std::vector<RankShares>& ranks) {
 std::vector<std::string> cells_of(const RankShares& rank, const std::vector<RankShares>& all) {
   std::vector<std::string> cells = {std::to_string(rank.trace->rank)};
   cells.push_back(rank.steps != nullptr ? to_text(rank.steps->step_time) : "");
-  for (const Part& part : kParts) {
+  for (const Share& part : kParts) {
     if (is_shown(part, all))
       cells.push_back(rank.steps != nullptr ? to_text(rank.breakdown.*part.time) : "");
   }
@@ -62,7 +62,7 @@ std::optional<double> RankShares::hidden() const {
 
 Table rank_shares_table(const std::vector<RankShares>& ranks) {
   Table table{.heading = {"rank", "step"}, .rows = {}};
-  for (const Part& part : kParts) {
+  for (const Share& part : kParts) {
     if (is_shown(part, ranks)) table.heading.emplace_back(part.name);
   }
   table.heading.emplace_back("hidden");
@@ -89,12 +89,12 @@ Table rank_records_table(const std::vector<RankShares>& ranks) {
 
 void write_rank_shares_csv(const std::vector<RankShares>& ranks, std::ostream& out) {
   out << "rank,step_time_ns";
-  for (const Part& part : kParts) out << ',' << part.name << "_ns";
+  for (const Share& part : kParts) out << ',' << part.name << "_ns";
   out << ",communication_time_ns,hidden_communication\n";
   for (const RankShares& rank : ranks) {
     out << rank.trace->rank << ','
         << (rank.steps != nullptr ? std::to_string(rank.steps->step_time.count()) : "");
-    for (const Part& part : kParts)
+    for (const Share& part : kParts)
       out << ','
           << (rank.steps != nullptr ? std::to_string((rank.breakdown.*part.time).count()) : "");
     const std::optional<double> hidden = rank.hidden();

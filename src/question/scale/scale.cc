@@ -150,6 +150,7 @@ class Scaler {
  public:
   explicit Scaler(const ScaleQuestion& question) : question_(question), donors_(question.reading) {
     question.training.check_use();
+    if (question.training.is_asked()) runs_.emplace(question.training);
     if (question.trace.empty())
       assumed_ = assumed_job(question.step_time, question.update_time, device_of(question.machine));
     else
@@ -273,7 +274,7 @@ class Scaler {
       recorded.samples = question_.scenario.samples_per_step;
       if (const double step_samples = changed_rates(recorded, scenario).samples; step_samples > 0)
         point.rate = step_samples * 1e9 / static_cast<double>(point.step_time.count());
-      point.training = run_of(question_.training, repeated(point, worker_time));
+      if (runs_) point.training = runs_->of(repeated(point, worker_time));
       point.trust = prediction.trust.grade();
       scale_case.prediction = std::move(prediction);
     } catch (const Error& error) {
@@ -365,6 +366,7 @@ class Scaler {
   std::int64_t gpus_per_worker_ = 1;  ///< GPUs on which the changes put the recorded worker.
   Donors donors_;
   Baseline baseline_;
+  std::optional<TrainingRuns> runs_;  ///< If the question asks for a whole training.
 };
 
 }  // namespace
