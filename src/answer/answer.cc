@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/json_text.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/answer/applicability.h"
 #include "foretrace/answer/collective.h"
@@ -130,6 +132,25 @@ std::vector<std::string_view> ValidatedRank::broken() const {
   check(validation.without.device.holds(), "without device");
   check(validation.without.host.holds(), "without host");
   return names;
+}
+
+Nanoseconds PathShares::total() const {
+  return std::accumulate(parts.begin(), parts.end(), Nanoseconds(0));
+}
+
+double PathShares::share(PathPart part) const {
+  return ratio(parts[static_cast<std::size_t>(part)], total());
+}
+
+/// Host work and launches compete with the other parts as one; if they win, the larger of the two
+/// is returned.
+PathPart PathShares::largest() const {
+  const auto most =
+      static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+  const Nanoseconds host = parts[static_cast<std::size_t>(PathPart::host)];
+  const Nanoseconds launches = parts[static_cast<std::size_t>(PathPart::launches)];
+  if (host + launches <= parts[most]) return static_cast<PathPart>(most);
+  return host >= launches ? PathPart::host : PathPart::launches;
 }
 
 }  // namespace foretrace

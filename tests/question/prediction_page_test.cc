@@ -10,6 +10,9 @@
 
 #include "foretrace/answer/prediction.h"
 #include "foretrace/graph.h"
+#include "foretrace/job.h"
+#include "foretrace/question/predict.h"
+#include "foretrace/scenario.h"
 #include "foretrace/simulate.h"
 #include "foretrace/timeline.h"
 #include "question/predict/drawn_run.h"
@@ -302,6 +305,43 @@ TEST(PredictionPage, WithoutAWhatIfThereIsOneRun) {
   const std::string page = page_of(graph);
   EXPECT_EQ(data_of(page, "timeline-data")["runs"].size(), 1U);
   EXPECT_EQ(page.find(" id=\"align\""), std::string::npos);
+}
+
+/// Share of a step that a rank spends with something.
+double share_of(const RankLane& lane, RankActivity what) {
+  double share = 0, last = 0;
+  for (const RankLane::Piece& piece : lane.pieces) {
+    EXPECT_LE(last, piece.from);
+    EXPECT_LT(piece.from, piece.to);
+    last = piece.to;
+    if (piece.what == what) share += piece.to - piece.from;
+  }
+  EXPECT_LE(last, 1);
+  return share;
+}
+
+TEST(PredictionPage, OneStepOfAllRanksShowsWhoWaitsForTheLateOne) {
+  const Job job(FORETRACE_SOURCE_DIR "/traces/gpt-a100-two-ranks");
+  PredictOptions options;
+  std::vector<RankLane> lanes;
+  std::string section;
+  options.take_page = [&](const PredictionPage& page) {
+    lanes = page.ranks;
+    std::ostringstream out;
+    write_prediction_page(page, out);
+    section = section_of(out.str(), "ranks");
+  };
+  const Prediction prediction = predict(job, Scenario{}, options);
+  ASSERT_EQ(lanes.size(), 2U);
+  const bool first_is_late = prediction.ranks[0].times_last > prediction.ranks[1].times_last;
+  const RankLane& late = lanes[first_is_late ? 0 : 1];
+  const RankLane& other = lanes[first_is_late ? 1 : 0];
+  EXPECT_EQ(late.step, other.step);
+  EXPECT_GT(share_of(other, RankActivity::waiting), 0.03);
+  EXPECT_LT(share_of(late, RankActivity::waiting), share_of(other, RankActivity::waiting) / 3);
+  EXPECT_GT(share_of(late, RankActivity::compute), 0.3);
+  EXPECT_EQ(matches(section, "One step of all ranks, on one clock"), 1);
+  EXPECT_GT(matches(section, "rank [01], waiting from [0-9.]+ [mun]s to"), 0);
 }
 
 }  // namespace

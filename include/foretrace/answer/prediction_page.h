@@ -8,6 +8,7 @@
 // tasks of a representative step with the longest of all others. It says what was left out.
 
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -36,11 +37,27 @@ struct Sensitivity {
   Nanoseconds by_tenth{0}, by_half{0};  ///< Step time with a tenth and with half of it gone.
 };
 
+/// What a device does, in the order in which pictures prefer it where times are equal.
+enum class RankActivity : std::uint8_t { compute, copy, communication, waiting };
+constexpr std::size_t kRankActivities = 4;
+
+/// One step of a rank, on the clock of all ranks.
+struct RankLane {
+  struct Piece {
+    double from = 0, to = 0;  ///< Shares of the step.
+    RankActivity what = RankActivity::compute;
+  };
+  std::int32_t rank = 0;
+  Nanoseconds step{0};
+  std::vector<Piece> pieces;  ///< In order; nothing runs between them.
+};
+
 struct PredictionPage {
   const Prediction& prediction;
   DrawnRun now;
   std::optional<DrawnRun> predicted;       ///< Empty without a what-if.
   std::vector<Sensitivity> sensitivities;  ///< Sensitivities of the predicted job.
+  std::vector<RankLane> ranks = {};        ///< As predicted; empty if ranks do not meet.
 };
 
 /// Writes less than 6 MB, however many tasks there are.

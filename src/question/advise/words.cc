@@ -147,25 +147,6 @@ std::string_view to_string(PathPart part) {
   return "delays";
 }
 
-Nanoseconds PathShares::total() const {
-  return std::accumulate(parts.begin(), parts.end(), Nanoseconds(0));
-}
-
-double PathShares::share(PathPart part) const {
-  return ratio(parts[static_cast<std::size_t>(part)], total());
-}
-
-/// Host work and launches compete with the other parts as one; if they win, the larger of the two
-/// is returned.
-PathPart PathShares::largest() const {
-  const auto most =
-      static_cast<std::size_t>(std::max_element(parts.begin(), parts.end()) - parts.begin());
-  const Nanoseconds host = parts[static_cast<std::size_t>(PathPart::host)];
-  const Nanoseconds launches = parts[static_cast<std::size_t>(PathPart::launches)];
-  if (host + launches <= parts[most]) return static_cast<PathPart>(most);
-  return host >= launches ? PathPart::host : PathPart::launches;
-}
-
 AdviceVerdict advice_verdict(const Advice& advice) {
   return {bound_sentence(advice), help_sentence(advice), best_sentence(advice)};
 }

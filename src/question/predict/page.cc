@@ -111,7 +111,7 @@ std::vector<PageSection> sections_of(const PredictionPage& page, const DrawnRuns
   std::vector<TitledRun> runs = titled(named_runs(page), drawn.drawings);
   if (!page.prediction.has_times) runs.clear();
   std::vector<PageSection> sections = {time_section(page),
-                                       ranks_section(page.prediction),
+                                       ranks_section(page),
                                        steps_section(page),
                                        timeline_section(runs),
                                        path_section(runs),

@@ -30,6 +30,7 @@
 #include "job/job.h"
 #include "question/predict/baseline.h"
 #include "question/predict/explain.h"
+#include "question/predict/rank_lanes.h"
 #include "question/predict/ranks.h"
 #include "question/predict/rates.h"
 #include "question/predict/replayed_rank.h"
@@ -49,15 +50,19 @@ std::vector<Explained> path_of(const Graph& graph, const Timeline& timeline) {
 }
 
 /// Calls `take` with the page; `is_whole`: with its sensitivities, which take many replays.
-/// `changed` is the graph of the prediction; nullptr without a what-if.
-void show_page(const Graph& recorded, const Graph* changed, const Prediction& prediction,
-               bool is_whole, const std::function<void(const PredictionPage&)>& take) {
+/// The graph of `answer` is that of the prediction if it has steps.
+void show_page(const ReplayedRank& answer, bool is_whole,
+               const std::function<void(const PredictionPage&)>& take) {
+  const Prediction& prediction = answer.prediction;
+  const Graph& recorded = *answer.recorded;
+  const Graph* const changed = prediction.steps.empty() ? nullptr : &answer.graph;
   const Timeline now = simulate(recorded, {.reasons = true});
   Timeline then;
   PredictionPage page{.prediction = prediction,
                       .now = {recorded, now, path_of(recorded, now)},
                       .predicted = {},
-                      .sensitivities = {}};
+                      .sensitivities = {},
+                      .ranks = answer.ranks};
   if (changed != nullptr) {
     then = simulate(*changed, {.reasons = true});
     page.predicted.emplace(DrawnRun{*changed, then, path_of(*changed, then)});
@@ -159,10 +164,7 @@ void finish(const ReplayedRank& answer, const PredictOptions& options) {
   else if (!options.perfetto_path.empty())
     has_one_rank ? write_timeline(answer, options.perfetto_path)
                  : write_ranks(answer, options.perfetto_path);
-  const Graph* const changed = answer.prediction.steps.empty() ? nullptr : &answer.graph;
-  if (options.take_page)
-    show_page(*answer.recorded, changed, answer.prediction, options.page_is_whole,
-              options.take_page);
+  if (options.take_page) show_page(answer, options.page_is_whole, options.take_page);
 }
 
 /// Memory peaks of the rank that decides whether the job fits.
@@ -345,9 +347,10 @@ ReplayedRank slowest_answer(const JobRanks& job, const Scenario& scenario,
   RankSummary summary(job, scenario, replays.answered(), answers);
   const std::size_t shown = summary.shown();
   ReplayedRank& answer = *answers[shown];
-  const ResampledJob resampled(job, replays.answered(), shown, [&](std::size_t i) -> const Graph& {
+  const auto graph_of = [&](std::size_t i) -> const Graph& {
     return replays.edited ? answers[i]->graph : job.ranks[job.world[i].recorded].inference.graph;
-  });
+  };
+  const ResampledJob resampled(job, replays.answered(), shown, graph_of);
   set_interval(job.ranks[job.world[shown].recorded].inference, user_outcomes, answer,
                resampled.joint_ranks());
   Prediction& prediction = answer.prediction;
@@ -367,6 +370,12 @@ ReplayedRank slowest_answer(const JobRanks& job, const Scenario& scenario,
   // These were replayed without the other ranks, and may belong to two ranks.
   prediction.baseline_unprofiled = prediction.predicted_unprofiled = 0ns;
   describe_ranks(job, scenario, summary, prediction);
+  if (options.take_page) {
+    std::vector<DrawnRank> runs;
+    for (const std::uint32_t i : replays.answered().first_alike)
+      runs.push_back({&graph_of(i), &answers[i]->timeline});
+    answer.ranks = rank_lanes(job, runs, shown);
+  }
   if (options.perfetto_path.empty()) return std::move(answer);
   answer.world_index = static_cast<std::uint32_t>(shown);
   answer.others = others_of(job, shown, answers);

@@ -29,7 +29,8 @@ struct ReplayedRank {
   std::vector<ReplayedRank> others = {};  ///< The other ranks, if their timelines are wanted.
   /// The job whose ranks meet; nullptr if they do not.
   const JobRanks* job = nullptr;
-  std::uint32_t world_index = 0;  ///< Index of the rank in the world.
+  std::uint32_t world_index = 0;     ///< Index of the rank in the world.
+  std::vector<RankLane> ranks = {};  ///< For the page.
 };
 
 /// The part of a prediction that is common to all what-ifs, without the open time, which costs

@@ -3,6 +3,7 @@
 #include "question/predict/sections.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/core.h>
 #include <functional>
@@ -269,7 +270,50 @@ PageSection steps_section(const PredictionPage& page) {
   return section;
 }
 
-PageSection ranks_section(const Prediction& prediction) {
+namespace {
+
+std::string lanes_of_ranks(const std::vector<RankLane>& lanes) {
+  constexpr std::array<std::string_view, kRankActivities> kNames = {"compute", "copy",
+                                                                    "communication", "waiting"};
+  constexpr std::size_t kMaxRankLanes = 32;
+  if (lanes.empty()) return {};
+  std::vector<BarRow> rows;
+  for (const RankLane& lane : lanes) {
+    if (rows.size() == kMaxRankLanes) break;
+    BarRow& row = rows.emplace_back(BarRow{.name = fmt::format("rank {}", lane.rank), .parts = {}});
+    for (const RankLane::Piece& piece : lane.pieces) {
+      const std::string name(kNames[static_cast<std::size_t>(piece.what)]);
+      const Nanoseconds from = scaled(lane.step, piece.from), to = scaled(lane.step, piece.to);
+      row.parts.push_back({.from = kWidestBar * piece.from,
+                           .width = kWidestBar * (piece.to - piece.from),
+                           .label = {},
+                           .letter = {},
+                           .colour = "part-" + name,
+                           .tooltip = fmt::format("{}, {} from {} to {} of the step", row.name,
+                                                  name, to_text(from), to_text(to))});
+    }
+  }
+  std::vector<LegendEntry> legend;
+  for (const std::string_view name : kNames)
+    legend.push_back({fmt::format("part-{}", name), std::string(name)});
+  const std::string left_out =
+      lanes.size() > rows.size()
+          ? fmt::format(" The first {} of {} are shown.", rows.size(), lanes.size())
+          : "";
+  return fmt::format(
+      "<h3>One step of all ranks, on one clock</h3>\n{}{}<p class=\"quiet\">"
+      "What each device does for most of each moment, over {}; waiting is for the "
+      "rank that enters a collective last.{}</p>\n",
+      html_bars("What the device of each rank does over one step; the table below "
+                "has the waits",
+                rows),
+      html_legend(legend), to_text(lanes.front().step), left_out);
+}
+
+}  // namespace
+
+PageSection ranks_section(const PredictionPage& page) {
+  const Prediction& prediction = page.prediction;
   PageSection section{.id = "ranks", .heading = "Ranks side by side", .html = {}};
   const Table table = rank_table(prediction);
   if (table.rows.empty()) return section;
@@ -279,6 +323,7 @@ PageSection ranks_section(const Prediction& prediction) {
   if (is_what_if(prediction))
     section.html += "<h3>As predicted</h3>\n" +
                     rank_bars(prediction, &StepPart::predicted, title + ", as predicted");
+  section.html += lanes_of_ranks(page.ranks);
   section.html +=
       "<p class=\"quiet\">Communication and waiting are times in which no kernel runs. Each rank's "
       "waiting is as large a part of them as of all its collectives in the recording.</p>\n" +

@@ -14,7 +14,7 @@ namespace foretrace {
 /// Shows where the time goes, as bars and as a table.
 PageSection time_section(const PredictionPage& page);
 /// Shows where the time of a step goes on each of several ranks, and who waits for whom.
-PageSection ranks_section(const Prediction& prediction);
+PageSection ranks_section(const PredictionPage& page);
 /// Shows each recorded step, with the step time and its interval. Empty for a single step.
 PageSection steps_section(const PredictionPage& page);
 /// Shows the canvas of the timeline with its controls, and its lanes as a table.
