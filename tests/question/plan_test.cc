@@ -16,6 +16,7 @@
 #include "foretrace/error.h"
 #include "foretrace/question/generate.h"
 #include "foretrace/question/plan.h"
+#include "question/recorded.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -233,7 +234,8 @@ TEST(Plan, SaysWhatATraceCannotTell) {
   question = recorded_question(), question.memory = Bytes{1'000'000};
   EXPECT_TRUE(refusal_of(question).starts_with("no layout is left: memory took the last "));
   question = recorded_question(), question.gradients = Bytes{};
-  question.model = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+  const Folder folder;
+  question.model = without_optimizer(folder / "silent.ftrace");
   EXPECT_EQ(refusal_of(question),
             "--gradient-bytes: must be given, as the trace does not show its gradients");
 }

@@ -13,6 +13,7 @@
 #include "foretrace/export.h"
 #include "foretrace/import.h"
 #include "foretrace/question/scale.h"
+#include "question/recorded.h"
 #include "support/folder.h"
 
 namespace foretrace {
@@ -99,7 +100,8 @@ TEST(Scale, WhatCannotBeAskedIsSaidOnce) {
   asked.machine = "dgx-a100";
   asked.gpus = {8};
   const std::string shows_sizes = asked.trace;
-  asked.trace = FORETRACE_SOURCE_DIR "/traces/resnet18-v100-loader0.pt.trace.json.gz";
+  const Folder folder;
+  asked.trace = without_optimizer(folder / "silent.ftrace");
   EXPECT_THROW(scale(asked), Error);
   asked.trace = shows_sizes;
   asked.schemes = {"data_parallel:gradient_bytes=500MB"};
