@@ -31,13 +31,14 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/foretraceConfig.cmake ${CMAKE_BINARY
 # Manuals and completion, which the program writes itself.
 set(manuals ${CMAKE_BINARY_DIR}/manuals)
 add_custom_command(OUTPUT ${manuals}/stamp
-  COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:foretrace> -DFOLDER=${manuals} -P ${PROJECT_SOURCE_DIR}/scripts/manuals.cmake
+  COMMAND ${CMAKE_COMMAND} -DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR} -DPROGRAM=$<TARGET_FILE:foretrace> -DFOLDER=${manuals}
+    -P ${PROJECT_SOURCE_DIR}/scripts/manuals.cmake
   DEPENDS foretrace scripts/manuals.cmake COMMENT "Writing manuals" VERBATIM)
 add_custom_target(manuals ALL DEPENDS ${manuals}/stamp)
 # Nothing else needs them, so a build of the program alone has none yet.
 install(CODE "if(NOT EXISTS \"${manuals}/stamp\" OR \"$<TARGET_FILE:foretrace>\" IS_NEWER_THAN \"${manuals}/stamp\")
-  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"${CMAKE_COMMAND}\" \"-DPROGRAM=$<TARGET_FILE:foretrace>\"
-    \"-DFOLDER=${manuals}\" -P \"${PROJECT_SOURCE_DIR}/scripts/manuals.cmake\")
+  execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND \"${CMAKE_COMMAND}\" \"-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}\"
+    \"-DPROGRAM=$<TARGET_FILE:foretrace>\" \"-DFOLDER=${manuals}\" -P \"${PROJECT_SOURCE_DIR}/scripts/manuals.cmake\")
 endif()" COMPONENT program)
 install(DIRECTORY ${manuals}/man1 ${manuals}/man7 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
 install(FILES ${manuals}/bash/foretrace DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program)

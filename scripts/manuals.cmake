@@ -1,6 +1,6 @@
-# Has the program write its manuals and completion scripts: cmake -DPROGRAM=foretrace -DFOLDER=... -P manuals.cmake
+# Has the program write its manuals and completion scripts: cmake [-DEMULATOR=...] -DPROGRAM=foretrace -DFOLDER=... -P manuals.cmake
 function(write file)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_FILE ${FOLDER}/${file} RESULT_VARIABLE result)
+  execute_process(COMMAND ${EMULATOR} ${PROGRAM} ${ARGN} OUTPUT_FILE ${FOLDER}/${file} RESULT_VARIABLE result)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "cannot write ${file}")
   endif()
@@ -10,7 +10,7 @@ file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER}/man1 ${FOLDER}/man7 ${FOLDER}/bash ${FOLDER}/zsh ${FOLDER}/fish)
 write(man1/foretrace.1 help --man)
 write(man7/foretrace-transforms.7 help --man transforms)
-execute_process(COMMAND ${PROGRAM} list commands OUTPUT_VARIABLE listed RESULT_VARIABLE result)
+execute_process(COMMAND ${EMULATOR} ${PROGRAM} list commands OUTPUT_VARIABLE listed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "cannot list commands")
 endif()
