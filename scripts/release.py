@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the files of a release, which need no compiler where they are used.
 
-    scripts/release.py [--build FOLDER] [--node FOLDER] [--packages FOLDER] [--out FOLDER]
+    scripts/release.py [--arch arm64 | --build FOLDER] [--node FOLDER] [--packages FOLDER] [--out FOLDER]
 
 foretrace-VERSION-linux-MACHINE.tar.gz    bin/foretrace, linked statically, with the libraries that `collect` puts into a program
 foretrace-VERSION-linux-MACHINE.spdx.json the libraries inside, with their versions (SPDX 2.3)
@@ -11,9 +11,11 @@ foretrace-VERSION.tgz                     the program as WebAssembly, for npx
 SHA256SUMS
 
 Without options all are made: the program in build-static (cmake -DFORETRACE_STATIC=ON), WebAssembly in build-explorer, and the Debian
-packages from build, if it is there. With --build only the program and the wheel of that build folder are made, and those whose folders
-are named: --node has foretrace.js, --packages was built as a whole. Before anything is written, the program must answer a question in an
-empty folder, as root with nothing else in its file system.
+packages from build, if it is there. With --arch only the program and the wheel of another machine are made, in build-static-arm64 by
+Debian's cross compiler, and put beside the others (scripts/setup.sh arm64). With --build only the program and the wheel of that build
+folder are made, and those whose folders are named: --node has foretrace.js, --packages was built as a whole. Before anything is written,
+the program must answer a question as the tests expect it, to the byte, in an empty folder, as root with nothing else in its file system.
+One of another machine runs in QEMU.
 """
 
 import argparse
@@ -33,7 +35,7 @@ import tempfile
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SAMPLE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
+QUESTION = ROOT / "tests" / "golden" / "predict-loader"
 SUMMARY = "Predicts from one trace how long a training job would take after a change"
 HOMEPAGE = re.search(r"HOMEPAGE_URL (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
 # The command of the wheel. pip writes the path of its Python into the first line.
@@ -42,6 +44,10 @@ import importlib.util, os, sys
 program = os.path.join(importlib.util.find_spec("foretrace").submodule_search_locations[0], "program", "bin", "foretrace")
 os.execv(program, [program, *sys.argv[1:]])
 """
+# How CMake is asked for the program of another machine. Debian's own C library comes first, as the compiler's copy is never updated.
+COMPILER, EMULATOR = "/usr/bin/aarch64-linux-gnu-g++", "/usr/bin/qemu-aarch64-static"
+CROSS = {"arm64": ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_CXX_COMPILER={COMPILER}",
+                   "-DCMAKE_EXE_LINKER_FLAGS=-L/usr/lib/aarch64-linux-gnu", f"-DCMAKE_CROSSCOMPILING_EMULATOR={EMULATOR}")}
 # Header-only libraries are not part of the link line.
 HEADERS = ("nlohmann-json3-dev", "libcli11-dev", "libboost-dev")
 
@@ -50,10 +56,18 @@ def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=True, **options)
 
 
-def built():
-    folder = ROOT / "build-static"
+def cached(build, name):
+    """A variable of a build folder, empty if it has none."""
+    found = re.search(rf"^{name}:\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def built(arch):
+    if arch and not (os.path.exists(COMPILER) and os.path.exists(EMULATOR)):
+        sys.exit(f"release: {arch} needs {COMPILER} and {EMULATOR}: scripts/setup.sh {arch}")
+    folder = ROOT / (f"build-static-{arch}" if arch else "build-static")
     run("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DFORETRACE_STATIC=ON", "-DFORETRACE_TESTS=OFF",
-        "-DFORETRACE_UNITY=ON")
+        "-DFORETRACE_UNITY=ON", *CROSS.get(arch, ()))
     run("cmake", "--build", folder)
     return folder
 
@@ -64,25 +78,27 @@ def installed(build, folder):
     return folder
 
 
-def check(program, is_static):
-    """Checks that the program answers, alone in its file system if this process may change the root."""
+def check(program, is_static, emulator):
+    """Checks that the program answers as it should, alone in its file system if this process may change the root."""
     with tempfile.TemporaryDirectory() as empty:
-        shutil.copy(program, empty)
-        shutil.copy(SAMPLE, empty)
+        asked = (QUESTION / "cmd").read_text().split()
+        os.mkdir(f"{empty}/traces")
+        shutil.copy(ROOT / asked[1], f"{empty}/traces")
+        programs = [f"./{pathlib.Path(shutil.copy(one, empty)).name}" for one in (emulator, program) if one]
         alone = is_static and os.geteuid() == 0
-        command = ["./foretrace", "predict", SAMPLE.name, "--with", "loader:workers=4", "--no-cache", "--quiet", "--brief"]
-        done = subprocess.run(command, cwd=empty, capture_output=True, text=True, check=False,
+        done = subprocess.run([*programs, *asked, "--no-cache", "--quiet"], cwd=empty, capture_output=True, text=True, check=False,
                               preexec_fn=(lambda: os.chroot(empty)) if alone else None)
-        if done.returncode != 0 or "48.91 ms" not in done.stdout:
-            sys.exit(f"release: the program does not answer: {done.stdout}{done.stderr}")
+        if f"{done.stdout}-- exit code {done.returncode}\n" != (QUESTION / "expected.txt").read_text():
+            sys.exit(f"release: the program does not answer as {QUESTION} does: {done.stdout}{done.stderr}")
 
 
 def packages(build):
     """{name: version} of Debian's packages in the program."""
     links = subprocess.run(["ninja", "-C", build, "-t", "commands", "foretrace"], capture_output=True, text=True, check=True).stdout.splitlines()[-1]
     files = sorted(set(re.findall(r"(/usr/lib/\S+\.(?:a|so))", links)))
+    files += subprocess.run([cached(build, "CMAKE_CXX_COMPILER"), "-print-file-name=libstdc++.a"], capture_output=True, text=True, check=True).stdout.split()
     owners = subprocess.run(["dpkg-query", "-S", *files], capture_output=True, text=True, check=False).stdout.splitlines()
-    names = {owner.split(":")[0] for owner in owners} | set(HEADERS) | {"libc6-dev", "libstdc++-12-dev"}
+    names = {owner.split(":")[0] for owner in owners} | set(HEADERS) | {"libc6-dev"}
     listed = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\n", *sorted(names)], capture_output=True, text=True,
                             check=False).stdout.splitlines()
     return {name: version for name, version, state in map(str.split, listed) if state == "installed"}
@@ -114,15 +130,14 @@ def packed(folder, path, top):
                 archive.add(one, pathlib.Path(top) / one.relative_to(folder), filter=plain)
 
 
-def wheel_tag(is_static):
+def wheel_tag(machine, is_static):
     """A static program runs on any Linux; what `collect` loads into a program needs the C library that it was linked with."""
-    machine = platform.machine()
     return f"py3-none-manylinux2014_{machine}.musllinux_1_1_{machine}" if is_static else f"py3-none-linux_{machine}"
 
 
-def wheel(folder, version, is_static, out):
+def wheel(folder, version, tag, out):
     """Packs the program of `folder` and the Python module into a wheel, reproducibly. Returns its path."""
-    tag, info = wheel_tag(is_static), f"foretrace-{version}.dist-info"
+    info = f"foretrace-{version}.dist-info"
     files = {f"foretrace/{path.name}": (path.read_bytes(), 0o644) for path in sorted((ROOT / "src" / "python" / "foretrace").glob("*.py*"))}
     for part in ("bin", "lib/foretrace"):
         for path in sorted((folder / part).rglob("*")):
@@ -189,33 +204,38 @@ def built_for_node():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path)
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--arch", choices=CROSS)
+    one.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--node", type=pathlib.Path)
     parser.add_argument("--packages", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build-release")
     asked = parser.parse_args()
     build, node, debian = asked.build, asked.node, asked.packages
-    if not build:
-        build, node = built(), node or built_for_node()
+    if asked.arch:
+        build = built(asked.arch)
+    elif not build:
+        build, node = built(None), node or built_for_node()
         debian = debian or (ROOT / "build" if (ROOT / "build" / "CPackConfig.cmake").exists() else None)
-    is_static = "FORETRACE_STATIC:BOOL=ON" in (build / "CMakeCache.txt").read_text()
+    is_static, machine = cached(build, "FORETRACE_STATIC") == "ON", cached(build, "CMAKE_SYSTEM_PROCESSOR") or platform.machine()
     version = re.search(r'kVersion = "([\d.]+)"', (ROOT / "include" / "foretrace" / "version.h").read_text())[1]
-    name = f"foretrace-{version}-linux-{platform.machine()}"
+    name = f"foretrace-{version}-linux-{machine}"
     asked.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         folder = installed(build, pathlib.Path(temporary))
-        check(folder / "bin" / "foretrace", is_static)
-        files = [asked.out / f"{name}.tar.gz", asked.out / f"{name}.spdx.json", wheel(folder, version, is_static, asked.out)]
+        check(folder / "bin" / "foretrace", is_static, cached(build, "CMAKE_CROSSCOMPILING_EMULATOR"))
+        files = [asked.out / f"{name}.tar.gz", asked.out / f"{name}.spdx.json", wheel(folder, version, wheel_tag(machine, is_static), asked.out)]
         packed(folder, files[0], name)
     files[1].write_text(json.dumps(described(version, packages(build)), indent=1) + "\n")
     files += [npm_package(node, version, asked.out)] if node else []
     files += debian_packages(debian, asked.out) if debian else []
-    sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    together = sorted(file for file in asked.out.iterdir() if file.is_file() and file.name != "SHA256SUMS")
+    sums = "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in together)
     (asked.out / "SHA256SUMS").write_text(sums)
     for file in files:
         print(f"{file.stat().st_size / 1e6:6.1f} MB  {file}")
     for made, what in ((node, "npm package: scripts/setup.sh explorer"), (debian, "Debian packages: build all with scripts/test.sh first")):
-        if not made and not asked.build:
+        if not made and not asked.build and not asked.arch:
             print(f"left out: the {what}", file=sys.stderr)
 
 

@@ -5,6 +5,7 @@
 #     scripts/setup.sh tests      to build and run the tests as well, the Python module among them
 #     scripts/setup.sh all        also for tests that are skipped otherwise (see tests/README.md), and for cpack
 #     scripts/setup.sh release    for scripts/release.py, which links the program statically
+#     scripts/setup.sh arm64      for scripts/release.py --arch arm64, on Debian for x86-64
 #     scripts/setup.sh explorer   for scripts/explorer.py, which builds the page
 #     scripts/setup.sh develop    for all presets: sanitizers, fuzzing, clang-tidy, clang-format
 set -eu
@@ -21,9 +22,14 @@ case "${1:-product}" in
   all) packages="$packages $tests $optional $page" ;;
   explorer) packages="$packages $page" ;;
   release) packages="$packages $static" ;;
+  arm64)
+    # Debian's libisal-dev and libmuparser-dev for arm64 cannot be installed beside the others.
+    foreign="zlib1g-dev libzstd-dev libsqlite3-dev libarchive-dev libre2-dev libssl-dev libxxhash-dev libexpat1-dev libyaml-dev libglpk-dev"
+    packages="$packages $static g++-aarch64-linux-gnu qemu-user-static$(printf ' %s:arm64' $foreign $static)"
+    ;;
   develop) packages="$packages $tests $optional $page clang libclang-rt-16-dev clang-tidy clang-format ccache git" ;;
   *)
-    echo "usage: scripts/setup.sh [product|tests|all|release|explorer|develop]" >&2
+    echo "usage: scripts/setup.sh [product|tests|all|release|arm64|explorer|develop]" >&2
     exit 2
     ;;
 esac
@@ -78,7 +84,7 @@ fi
 missing=""
 for package in $packages; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [ "$state" = installed ] || missing="$missing $package"
+  [ "${state#installed}" != "$state" ] || missing="$missing $package"  # "installedinstalled" if arm64 has it, too.
 done
 [ -n "$missing" ] || exit 0
 
@@ -91,6 +97,7 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root="sudo"
 fi
 echo "setup.sh: installing$missing" >&2
+[ "${1:-}" != arm64 ] || $as_root dpkg --add-architecture arm64
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Files of a release where nothing else is: the static program in an empty root, the Debian packages in a bare Debian. Prints megabytes and
-seconds to the first answer. FORETRACE_RELEASE names the folder that scripts/release.py made; FORETRACE_ROOT a folder that `debootstrap
+"""Files of a release where nothing else is: the static program in an empty root, that of arm64 in QEMU, the Debian packages in a bare Debian.
+Prints megabytes and seconds to the first answer. FORETRACE_RELEASE names the folder that scripts/release.py made; FORETRACE_ROOT a folder that `debootstrap
 --variant=minbase bookworm FOLDER` made, of which a copy is used."""
 
 import os
 import pathlib
+import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +18,8 @@ from install_test import CMAKE, MAIN
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASE = pathlib.Path(os.environ.get("FORETRACE_RELEASE", "/nowhere"))
 DEBIAN = pathlib.Path(os.environ.get("FORETRACE_ROOT", "/nowhere"))
+ARM64 = next(RELEASE.glob("foretrace-*-linux-aarch64.tar.gz"), None)
+QEMU = shutil.which("qemu-aarch64-static")
 TRACE = ROOT / "traces" / "resnet18-v100-loader0.pt.trace.json.gz"
 
 
@@ -32,7 +36,7 @@ def inside(root, command):
 @unittest.skipUnless(RELEASE.is_dir() and os.geteuid() == 0, "FORETRACE_RELEASE names no folder of a release, or this is not root")
 class Bare(unittest.TestCase):
     def test_the_static_program_answers_in_an_empty_root(self):
-        archive = next(RELEASE.glob("foretrace-*-linux-*.tar.gz"))
+        archive = next(RELEASE.glob(f"foretrace-*-linux-{platform.machine()}.tar.gz"))
         with tempfile.TemporaryDirectory() as root:
             subprocess.run(["tar", "-xzf", archive, "-C", root, "--strip-components=1"], check=True)
             shutil.copy(TRACE, f"{root}/trace.json.gz")
@@ -63,6 +67,27 @@ class Bare(unittest.TestCase):
             self.assertIn("48.91 ms", inside(root, ["python3", "-c", asked])[0])
             inside(root, ["apt-get", "remove", "-y", "-qq", "foretrace", "libforetrace-dev", "python3-foretrace"])
             self.assertFalse((root / "usr" / "bin" / "foretrace").exists())
+
+
+@unittest.skipUnless(ARM64 and QEMU, "FORETRACE_RELEASE has no program for arm64, or there is no QEMU (scripts/setup.sh arm64)")
+class Arm64(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        subprocess.run(["tar", "-xzf", ARM64, "-C", self.folder, "--strip-components=1"], check=True)
+
+    def test_every_program_and_library_is_for_arm64(self):
+        for file in (self.folder / "bin" / "foretrace", *(self.folder / "lib" / "foretrace" / f"libforetrace_{name}.so" for name in ("collect", "preload"))):
+            self.assertEqual(file.read_bytes()[18:20], b"\xb7\0", file)  # ELF's number for AArch64.
+
+    def test_answers_are_the_same_to_the_byte(self):
+        for case in sorted(path.parent for path in (ROOT / "tests" / "golden").glob("*/cmd")):
+            with self.subTest(case.name):
+                done = subprocess.run([QEMU, self.folder / "bin" / "foretrace", *shlex.split((case / "cmd").read_text())], cwd=ROOT, capture_output=True,
+                                      text=True, check=False, env={"XDG_CACHE_HOME": str(self.folder)})
+                told = f"-- on stderr:\n{done.stderr}" if done.stderr else ""
+                self.assertEqual(f"{done.stdout}{told}-- exit code {done.returncode}\n", (case / "expected.txt").read_text())
 
 
 if __name__ == "__main__":

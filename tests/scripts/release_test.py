@@ -68,6 +68,12 @@ class Release(unittest.TestCase):
             asked = 'import foretrace; print(foretrace.ask("predict", trace="trace.json.gz", **{"with": ["loader:workers=4"]}))'
             self.assertIn("48.91 ms", output(folder / "venv" / "bin" / "python", "-c", asked, cwd=folder, env=bare))
 
+    @unittest.skipIf(shutil.which("aarch64-linux-gnu-g++"), "there is a cross compiler, and a build takes half an hour")
+    def test_without_a_cross_compiler_it_says_how_to_get_it(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts" / "release.py", "--arch", "arm64"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("scripts/setup.sh arm64", done.stderr)
+
     @unittest.skipUnless((NODE / "foretrace.wasm").exists() and shutil.which("npx"), "the program for Node is not built (scripts/explorer.py --node)")
     def test_the_npm_package_answers_as_the_program_does(self):
         with tempfile.TemporaryDirectory() as name:
