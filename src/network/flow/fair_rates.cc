@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <functional>
 
 namespace foretrace {
 namespace {
@@ -10,18 +10,29 @@ namespace {
 /// Units in the greatest capacity, as a power of 2. Loads never exceed a capacity, so that their
 /// sums remain exact as doubles too.
 constexpr int kUnitBits = 52;
-/// Rates that differ by less than this fraction are equal: whole units leave a remainder.
-constexpr double kSame = 1e-9;
-/// After so many attempts to solve only what a change affects, everything connected is solved.
-constexpr int kAttempts = 8;
+/// Rates that differ by less than 2^-30, 1e-9, are equal: whole units leave a remainder.
+constexpr int kSameBits = 30;
 
-bool is_above(std::int64_t rate, std::int64_t other) {
-  return static_cast<double>(rate) > static_cast<double>(other) * (1 + kSame);
+std::int64_t margin(std::int64_t rate) { return rate >> kSameBits; }
+
+template <class Candidates>
+void push(Candidates& heap, typename Candidates::value_type candidate) {
+  heap.push_back(candidate);
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+}
+
+template <class Candidates>
+typename Candidates::value_type pop(Candidates& heap) {
+  std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+  const auto least = heap.back();
+  heap.pop_back();
+  return least;
 }
 
 }  // namespace
 
-FairRates::FairRates(std::span<const Bandwidth> capacities) : links_(capacities.size()) {
+FairRates::FairRates(std::span<const Bandwidth> capacities)
+    : links_(capacities.size()), history_(capacities.size()) {
   double most = 1;
   for (const Bandwidth& one : capacities) most = std::max(most, one.bytes_per_second);
   unit_ = std::exp2(std::ceil(std::log2(most)) - kUnitBits);
@@ -34,32 +45,66 @@ std::uint32_t FairRates::add(std::span<const std::uint32_t> route) {
   std::uint32_t id = static_cast<std::uint32_t>(entries_.size());
   if (unused_.empty()) {
     entries_.emplace_back();
+    routes_.emplace_back();
   } else {
     id = unused_.back();
     unused_.pop_back();
   }
-  Entry& entry = entries_[id];
-  entry.route.assign(route.begin(), route.end());
-  entry.position.resize(route.size());
-  for (std::uint32_t hop = 0; hop < route.size(); ++hop) {
-    std::vector<RouteHop>& hops = links_[route[hop]].hops;
-    entry.position[hop] = static_cast<std::uint32_t>(hops.size());
-    hops.push_back({id, hop});
+  note_predecessors(route);
+  routes_[id].assign(route.begin(), route.end());
+  for (const std::uint32_t link : route) {
+    if (!history_[link].is_covered) add_hop(id, link);
   }
   return id;
 }
 
+void FairRates::add_hop(std::uint32_t id, std::uint32_t link) {
+  std::vector<RouteHop>& hops = links_[link].hops;
+  std::vector<Hop>& own = entries_[id].hops;
+  own.push_back({link, static_cast<std::uint32_t>(hops.size())});
+  hops.push_back({id, static_cast<std::uint32_t>(own.size() - 1)});
+}
+
+/// Updates which links are covered.
+void FairRates::note_predecessors(std::span<const std::uint32_t> route) {
+  std::uint32_t before = kSeveral;
+  for (const std::uint32_t id : route) {
+    LinkHistory& link = history_[id];
+    if (link.before == kNone) {
+      link.before = before;
+      link.is_covered = before != kSeveral && links_[id].capacity >= links_[before].capacity;
+    } else if (link.before != before && link.before != kSeveral) {
+      if (link.is_covered) uncover(id);
+      link.before = kSeveral;
+    }
+    before = id;
+  }
+}
+
+/// Adds a link to the hops of the entries whose routes it is in.
+void FairRates::uncover(std::uint32_t id) {
+  history_[id].is_covered = false;
+  std::uint32_t covering = history_[id].before;
+  while (history_[covering].is_covered) covering = history_[covering].before;
+  for (const RouteHop& hop : links_[covering].hops) {
+    if (std::ranges::find(routes_[hop.entry], id) == routes_[hop.entry].end()) continue;
+    add_hop(hop.entry, id);
+    links_[id].load += entries_[hop.entry].rate * entries_[hop.entry].count;
+  }
+}
+
 void FairRates::remove(std::uint32_t id) {
   Entry& entry = entries_[id];
-  for (std::uint32_t hop = 0; hop < entry.route.size(); ++hop) {
-    std::vector<RouteHop>& hops = links_[entry.route[hop]].hops;
+  for (const auto& [link, position] : entry.hops) {
+    std::vector<RouteHop>& hops = links_[link].hops;
     const RouteHop moved = hops.back();
-    hops[entry.position[hop]] = moved;
-    entries_[moved.entry].position[moved.hop] = entry.position[hop];
+    hops[position] = moved;
+    entries_[moved.entry].hops[moved.hop].position = position;
     hops.pop_back();
   }
   if (entry.limit != kNone) --links_[entry.limit].limited;
-  entry.route.clear();
+  routes_[id].clear();
+  entry.hops.clear();
   entry.limit = kNone;
   entry.rate = 0;
   unused_.push_back(id);
@@ -68,17 +113,21 @@ void FairRates::remove(std::uint32_t id) {
 void FairRates::add_flows(std::uint32_t id, std::int32_t by) {
   Entry& entry = entries_[id];
   entry.count = static_cast<std::uint32_t>(static_cast<std::int32_t>(entry.count) + by);
-  for (const std::uint32_t link : entry.route) links_[link].load += entry.rate * by;
-  dirty_.insert(dirty_.end(), entry.route.begin(), entry.route.end());
+  for (const auto& [link, position] : entry.hops) {
+    links_[link].load += entry.rate * by;
+    dirty_.push_back(link);
+  }
 }
 
 std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> route) const {
-  const std::vector<RouteHop>* fewest = &links_[route.front()].hops;
-  for (const std::uint32_t link : route) {
-    if (links_[link].hops.size() < fewest->size()) fewest = &links_[link].hops;
+  const std::vector<RouteHop>* fewest = nullptr;
+  for (const std::uint32_t id : route) {
+    if (history_[id].is_covered) continue;
+    if (!fewest || links_[id].hops.size() < fewest->size()) fewest = &links_[id].hops;
   }
+  if (!fewest) return std::nullopt;
   for (const RouteHop& hop : *fewest) {
-    if (std::ranges::equal(entries_[hop.entry].route, route)) return hop.entry;
+    if (std::ranges::equal(routes_[hop.entry], route)) return hop.entry;
   }
   return std::nullopt;
 }
@@ -86,24 +135,46 @@ std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> rout
 void FairRates::update_rates(std::vector<Change>& changed) {
   if (dirty_.empty()) return;
   ++solve_;
+  heap_.clear();
+  checks_.clear();
   for (const std::uint32_t link : dirty_) solve_limited_by(link);
   dirty_.clear();
-  int attempt = 0;
-  do fill();
-  while (widen(++attempt >= kAttempts));
+  list_candidates();
+  while (unfixed_ > 0 || !checks_.empty()) {
+    const bool is_check = !checks_.empty() && (unfixed_ == 0 || heap_.front() > checks_.front());
+    if (is_check)
+      check(pop(checks_).link);
+    else
+      fill(pop(heap_));
+  }
   finish(changed);
 }
 
-/// Takes the rate of an entry off its links, because it is to be solved.
+/// Opens an entry: takes its rate off its links, because it is to be solved.
 void FairRates::solve(std::uint32_t id) {
   Entry& entry = entries_[id];
   if (is_solved(entry)) return;
   entry.solve = solve_;
   entry.before = entry.rate;
+  entry.is_fixed = false;
   solved_.push_back(id);
-  if (entry.limit == kNone) return;
-  --links_[entry.limit].limited;
-  for (const std::uint32_t link : entry.route) links_[link].load -= entry.rate * entry.count;
+  ++unfixed_;
+  if (entry.limit != kNone) --links_[entry.limit].limited;
+  for (const auto& [other, position] : entry.hops) {
+    Link& link = links_[other];
+    const Units load = entry.rate * entry.count;
+    link.load -= load;
+    link.open += entry.count;
+    if (link.solve == solve_) {
+      link.left += load;
+      continue;
+    }
+    link.solve = solve_;
+    link.left = link.capacity - link.load;
+    if (link.limited == 0) continue;
+    const Units level = history_[other].level;
+    push(checks_, {level + margin(level), other, kNone});
+  }
 }
 
 /// Solves the entries that a link limits together, so that they keep equal rates, and new ones.
@@ -114,98 +185,97 @@ void FairRates::solve_limited_by(std::uint32_t link) {
   }
 }
 
-/// Distributes the capacity that the others leave among the solved entries by progressive filling.
-void FairRates::fill() {
-  computed_ += solved_.size();
-  touched_.clear();
-  exceeded_.clear();
-  for (const std::uint32_t id : solved_) {
-    entries_[id].is_fixed = false;
-    for (const std::uint32_t other : entries_[id].route) {
+/// Lists the links that may limit the entries opened since the last call.
+void FairRates::list_candidates() {
+  ++list_;
+  for (; listed_ < solved_.size(); ++listed_) {
+    const Entry& entry = entries_[solved_[listed_]];
+    for (const auto& [other, position] : entry.hops) {
       Link& link = links_[other];
-      if (link.open == 0) touched_.push_back(other), link.left = link.capacity - link.load;
-      link.open += entries_[id].count;
+      if (link.open == entry.count || link.list == list_) continue;
+      link.list = list_;
+      push(heap_, {share_of(link), other, kNone});
     }
+    list_own(solved_[listed_]);
   }
-  const auto share_of = [](const Link& link) {
-    return std::max<Units>(1, link.left / static_cast<Units>(link.open));
-  };
-  heap_.clear();
-  for (const std::uint32_t link : touched_) heap_.push_back({share_of(links_[link]), link});
-  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    Candidate& least = heap_.back();
-    const Link& link = links_[least.link];
-    const Units share = link.open == 0 ? least.share : share_of(link);
-    if (share > least.share) {  // Some of its flows have been fixed at a lower rate meanwhile.
-      least.share = share;
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-      continue;
-    }
-    const std::uint32_t full = least.link;
-    heap_.pop_back();
-    if (links_[full].open > 0) fix_all_on(full, share);
+}
+
+/// Lists the narrowest among the links that an open entry has for itself.
+void FairRates::list_own(std::uint32_t id) {
+  const Entry& entry = entries_[id];
+  Candidate own{0, kNone, id};
+  for (const auto& [other, position] : entry.hops) {
+    const Link& link = links_[other];
+    const Candidate candidate{share_of(link), other, id};
+    if (link.open == entry.count && (own.link == kNone || own > candidate)) own = candidate;
   }
+  if (own.link != kNone) push(heap_, own);
+}
+
+/// Fixes the open entries of a link if it is full at this share, before any other link.
+void FairRates::fill(Candidate least) {
+  const Link& link = links_[least.link];
+  if (link.open == 0 || (least.entry != kNone && entries_[least.entry].is_fixed)) return;
+  const Units share = share_of(link);
+  // Flows of a shared link have been fixed at a lower rate meanwhile, or an entry has company.
+  const bool has_risen = share > least.share;
+  if (!has_risen && !solve_faster_on(least.link, share))
+    fix_all_on(least.link, share);
+  else if (least.entry != kNone)
+    list_own(least.entry);
+  else if (has_risen)
+    push(heap_, {share, least.link, kNone});
+}
+
+/// Opens the entries that are faster than the share of a full link; returns whether there are any.
+bool FairRates::solve_faster_on(std::uint32_t full, Units share) {
+  if (links_[full].load <= share) return false;
+  const std::size_t before = solved_.size();
+  for (const RouteHop& hop : links_[full].hops) {
+    const Entry& entry = entries_[hop.entry];
+    if (!is_solved(entry) && entry.rate > share + margin(share)) solve(hop.entry);
+  }
+  if (solved_.size() == before) return false;
+  list_candidates();
+  return true;
 }
 
 /// Fixes the open entries of a full link.
 void FairRates::fix_all_on(std::uint32_t full, Units share) {
+  history_[full].level = share;
   for (const RouteHop& hop : links_[full].hops) {
     Entry& entry = entries_[hop.entry];
-    if (!is_solved(entry)) {
-      if (is_above(entry.rate, share)) exceeded_.push_back(entry.limit);
-      continue;
-    }
-    if (entry.is_fixed) continue;
+    if (!is_solved(entry) || entry.is_fixed) continue;
     entry.is_fixed = true;
+    --unfixed_;
     entry.rate = share;
     entry.limit = full;
-    for (const std::uint32_t link : entry.route) {
+    for (const auto& [link, position] : entry.hops) {
       links_[link].left -= share * entry.count;
       links_[link].open -= entry.count;
     }
   }
 }
 
-/// Whether a link limits the entries that it limited before, with the new rates of the others.
-bool FairRates::still_limits(std::uint32_t id) const {
+/// Opens the entries that a link limited, once all rates have risen to theirs, unless it is full
+/// without anything faster.
+void FairRates::check(std::uint32_t id) {
   const Link& link = links_[id];
-  if (link.limited == 0) return true;
-  if (static_cast<double>(link.left) > static_cast<double>(link.capacity) * kSame) return false;
-  Units fastest = 0, limited = std::numeric_limits<Units>::max();
-  for (const RouteHop& hop : link.hops) {
-    const Entry& entry = entries_[hop.entry];
-    if (is_solved(entry))
-      fastest = std::max(fastest, entry.rate);
-    else if (entry.limit == id)
-      limited = std::min(limited, entry.rate);
-  }
-  return !is_above(fastest, limited);
-}
-
-/// Also solves the entries that no link limits any more, or all neighbors; returns whether there
-/// are any.
-bool FairRates::widen(bool to_all) {
-  const std::size_t before = solved_.size();
-  for (const std::uint32_t link : exceeded_) solve_limited_by(link);
-  for (const std::uint32_t link : touched_) {
-    if (!still_limits(link)) solve_limited_by(link);
-  }
-  if (!to_all || solved_.size() == before) return solved_.size() > before;
-  for (const std::uint32_t link : touched_)
-    for (const RouteHop& hop : links_[link].hops) solve(hop.entry);
-  return true;
+  if (link.limited == 0 || (link.open == 0 && link.left <= margin(link.capacity))) return;
+  solve_limited_by(id);
+  list_candidates();
 }
 
 void FairRates::finish(std::vector<Change>& changed) {
+  computed_ += solved_.size();
   for (const std::uint32_t id : solved_) {
     const Entry& entry = entries_[id];
     ++links_[entry.limit].limited;
-    for (const std::uint32_t link : entry.route) links_[link].load += entry.rate * entry.count;
+    for (const auto& [link, position] : entry.hops) links_[link].load += entry.rate * entry.count;
     if (entry.rate != entry.before) changed.push_back({id, bytes_per_second(entry.before)});
   }
   solved_.clear();
+  listed_ = 0;
 }
 
 void FairRates::each(const std::function<void(std::uint32_t)>& visit) const {

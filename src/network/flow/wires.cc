@@ -82,12 +82,16 @@ Wires uniform_wires(std::uint32_t endpoints, const LinkCost& cost, std::uint32_t
 
 Wires wires_of(const Network& network, std::uint64_t seed) {
   Wires wires;
-  for (const ClusterLink& link : network.links()) wires.capacities.push_back(link.bandwidth);
-  wires.route = [&network, seed](std::uint32_t from, std::uint32_t to,
-                                 std::vector<std::uint32_t>& route) {
+  std::vector<Nanoseconds> latencies;
+  for (const ClusterLink& link : network.links()) {
+    wires.capacities.push_back(link.bandwidth);
+    latencies.push_back(link.latency);
+  }
+  wires.route = [&network, seed, latencies = std::move(latencies)](
+                    std::uint32_t from, std::uint32_t to, std::vector<std::uint32_t>& route) {
     network.route(from, to, seed, route);
     Nanoseconds latency{0};
-    for (const std::uint32_t link : route) latency += network.links()[link].latency;
+    for (const std::uint32_t link : route) latency += latencies[link];
     return latency;
   };
   return wires;
