@@ -136,6 +136,7 @@ struct PreparedCollective {
 struct Expansion {
   Nanoseconds time{0};  ///< When the last rank has all it needs.
   std::uint64_t messages = 0;
+  std::uint64_t skipped = 0;         ///< Messages of rounds that repeat others; none was simulated.
   Bytes moved{};                     ///< Sum over all messages.
   Bytes state{};                     ///< Memory that the expansion held.
   std::uint64_t computed_rates = 0;  ///< Of flows that share links: a measure of the work.

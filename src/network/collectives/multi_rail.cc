@@ -31,6 +31,7 @@ Call MultiRail::part(const Call& call, std::uint32_t channel) const {
 void MultiRail::sends(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t round,
                       std::vector<Message>& out) const {
   const std::uint32_t g = per_node_, node = rank / g, count = channels(call);
+  Call channel_call = call;
   for (std::uint32_t channel = 0; channel < count; ++channel) {
     const RingOrder& order = orders_[channel % orders_.size()];
     const auto begin = static_cast<std::uint32_t>(channel / orders_.size());
@@ -40,8 +41,8 @@ void MultiRail::sends(const Call& call, const Plan& plan, std::uint32_t rank, st
     };
     const std::uint32_t position = place_in_order_[channel % orders_.size()][rank % g];
     const std::size_t before = out.size();
-    algorithm_.sends(part(call, channel), plan, node * g + (position + g - first(node)) % g, round,
-                     out);
+    channel_call.bytes = part_of(call.bytes, count, channel);
+    algorithm_.sends(channel_call, plan, node * g + (position + g - first(node)) % g, round, out);
     for (std::size_t i = before; i < out.size(); ++i) {
       const std::uint32_t to = out[i].to, host = to / g;
       out[i].to = host * g + order[(to % g + first(host)) % g];

@@ -1,6 +1,7 @@
 #include "network/flow/flows.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <queue>
@@ -13,6 +14,9 @@ namespace {
 
 /// Tolerance for rounding: less than this fraction of a byte counts as nothing.
 constexpr double kRounding = 1e-3;
+/// Comparisons that come closer than this to the rounding are taken for sensitive.
+constexpr double kUnclear = 1e-4;
+constexpr Nanoseconds kNever = Nanoseconds::max();
 
 }  // namespace
 
@@ -20,6 +24,7 @@ struct Flows::Impl {
   /// A flow within its entry. It ends when each flow of the entry has received `until` bytes.
   struct FlowEnd {
     double until = 0;
+    double bytes = 0;
     FlowId flow = 0;
     bool operator>(const FlowEnd& other) const {
       return until != other.until ? until > other.until : flow > other.flow;
@@ -30,13 +35,14 @@ struct Flows::Impl {
     double received = 0;  ///< Bytes that each flow of the entry has received since the entry began.
     double uncredited = 0;  ///< Bytes of all its flows that the links are not credited with yet.
     Nanoseconds at{0};
-    std::uint32_t version = 0;
+    Nanoseconds due = kNever;     ///< When its next flow ends.
+    Nanoseconds queued = kNever;  ///< When its earliest event is, at most `due`.
     std::priority_queue<FlowEnd, std::vector<FlowEnd>, std::greater<>> ends;
   };
 
   struct Event {
     Nanoseconds at;
-    std::uint32_t entry, version;
+    std::uint32_t entry;
     bool operator>(const Event& other) const {
       return at != other.at ? at > other.at : entry > other.entry;
     }
@@ -45,6 +51,7 @@ struct Flows::Impl {
   FairRates rates;
   std::vector<EntryProgress> progress;  ///< By entry.
   std::vector<std::uint32_t> entry_of;
+  std::vector<double> begins;  ///< By flow: what the flows of its entry had received when it began.
   std::vector<FlowId> unused;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   std::vector<FairRates::Change> changed;
@@ -52,6 +59,8 @@ struct Flows::Impl {
   std::vector<double> carried;
   Nanoseconds now{0};
   std::size_t active = 0;
+  double least = 0, most = 0;  ///< Bytes, see watch().
+  bool is_sensitive = false;
 
   explicit Impl(std::vector<Bandwidth> capacities)
       : rates(capacities), carried(capacities.size()) {}
@@ -59,6 +68,7 @@ struct Flows::Impl {
   FlowId new_flow() {
     if (unused.empty()) {
       entry_of.push_back(0);
+      begins.push_back(0);
       return static_cast<FlowId>(entry_of.size() - 1);
     }
     const FlowId flow = unused.back();
@@ -102,22 +112,47 @@ struct Flows::Impl {
 
   void schedule(std::uint32_t entry) {
     EntryProgress& state = progress[entry];
-    ++state.version;
+    state.due = kNever;
+    // With fewer bytes a flow could have ended before the rate changed.
+    if (!state.ends.empty() &&
+        state.ends.top().until - (most - least) - kRounding <= state.received + kUnclear)
+      is_sensitive = true;
     const double rate = rates.rate(entry);
     if (state.ends.empty() || rate <= 0) return;
     const double left = std::max(0.0, state.ends.top().until - state.received - kRounding);
     const double wait = std::ceil(left * 1e9 / rate);
     if (wait > 9e18) return;
-    events.push({now + Nanoseconds(static_cast<std::int64_t>(wait)), entry, state.version});
+    state.due = now + Nanoseconds(static_cast<std::int64_t>(wait));
+    if (state.due < state.queued) queue(entry);
+  }
+
+  void queue(std::uint32_t entry) {
+    progress[entry].queued = progress[entry].due;
+    events.push({progress[entry].due, entry});
   }
 
   void remove_entry(std::uint32_t entry) {
-    ++progress[entry].version;
+    progress[entry].due = kNever;
     credit_links(entry);
     rates.remove(entry);
   }
 
-  bool is_stale(const Event& event) const { return progress[event.entry].version != event.version; }
+  /// Returns the first event at which a flow ends, if there is any. An entry that was delayed has
+  /// its event too early, and queues another one then.
+  const Event* first_event() {
+    while (!events.empty()) {
+      const Event& event = events.top();
+      EntryProgress& state = progress[event.entry];
+      if (state.due == event.at) return &event;
+      const std::uint32_t entry = event.entry;
+      const bool is_its_earliest = state.queued == event.at;
+      events.pop();
+      if (!is_its_earliest) continue;
+      state.queued = kNever;
+      if (state.due != kNever) queue(entry);
+    }
+    return nullptr;
+  }
 
   void advance_clock(Nanoseconds time) {
     if (time == now) return;
@@ -125,10 +160,19 @@ struct Flows::Impl {
     now = time;
   }
 
+  /// Notes whether a flow with fewer bytes would have ended earlier, or one with more bytes later.
+  void note_end(const EntryProgress& state, const FlowEnd& end, double rate) {
+    const double earliest = end.until - end.bytes + least - kRounding;
+    const double latest = end.until - end.bytes + most - kRounding;
+    if (earliest <= state.received - rate * 1e-9 + kUnclear || latest > state.received - kUnclear)
+      is_sensitive = true;
+  }
+
   void end_flows(std::uint32_t entry, std::vector<FlowId>& out) {
     advance(entry);
     EntryProgress& state = progress[entry];
     while (!state.ends.empty() && state.ends.top().until <= state.received + 2 * kRounding) {
+      note_end(state, state.ends.top(), rates.rate(entry));
       out.push_back(state.ends.top().flow);
       state.ends.pop();
       rates.add_flows(entry, -1);
@@ -162,8 +206,10 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, Nanosecon
   const std::uint32_t entry = impl_->entry_for(route);
   impl_->advance(entry);
   impl_->entry_of[flow] = entry;
+  impl_->begins[flow] = impl_->progress[entry].received;
   impl_->progress[entry].ends.push(
-      {impl_->progress[entry].received + static_cast<double>(bytes.count), flow});
+      {impl_->progress[entry].received + static_cast<double>(bytes.count),
+       static_cast<double>(bytes.count), flow});
   impl_->rates.add_flows(entry, 1);
   if (impl_->rates.rate(entry) > 0) impl_->schedule(entry);  // It may end before the others.
   ++impl_->active;
@@ -173,10 +219,8 @@ FlowId Flows::begin(std::span<const std::uint32_t> route, Bytes bytes, Nanosecon
 std::optional<Nanoseconds> Flows::next() {
   if (!impl_->ended.empty()) return impl_->now;
   impl_->update_rates();
-  auto& events = impl_->events;
-  while (!events.empty() && impl_->is_stale(events.top())) events.pop();
-  if (events.empty()) return std::nullopt;
-  return events.top().at;
+  const Impl::Event* first = impl_->first_event();
+  return first ? std::optional(first->at) : std::nullopt;
 }
 
 void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
@@ -184,15 +228,48 @@ void Flows::take_ended(Nanoseconds now, std::vector<FlowId>& out) {
   const std::size_t before = out.size();
   out.insert(out.end(), impl_->ended.begin(), impl_->ended.end());
   impl_->ended.clear();
-  auto& events = impl_->events;
-  while (!events.empty() && events.top().at <= now) {
-    const Impl::Event event = events.top();
-    events.pop();
-    if (!impl_->is_stale(event)) impl_->end_flows(event.entry, out);
+  for (const Impl::Event* event = impl_->first_event(); event && event->at <= now;
+       event = impl_->first_event()) {
+    const std::uint32_t entry = event->entry;
+    impl_->events.pop();
+    impl_->progress[entry].queued = kNever;
+    impl_->end_flows(entry, out);
   }
   std::sort(out.begin() + static_cast<std::ptrdiff_t>(before), out.end());
   impl_->unused.insert(impl_->unused.end(), out.begin() + static_cast<std::ptrdiff_t>(before),
                        out.end());
+}
+
+void Flows::watch(Bytes least, Bytes most) {
+  impl_->least = static_cast<double>(least.count);
+  impl_->most = static_cast<double>(most.count);
+  impl_->is_sensitive = !impl_->ended.empty();
+}
+
+bool Flows::is_sensitive() const { return impl_->is_sensitive; }
+
+void Flows::describe(FlowId flow, std::vector<std::int64_t>& out) const {
+  const std::uint32_t entry = impl_->entry_of[flow];
+  const Impl::EntryProgress& state = impl_->progress[entry];
+  out.push_back((impl_->now - state.at).count());
+  out.push_back(state.due == kNever ? -1 : (state.due - impl_->now).count());
+  out.push_back(std::bit_cast<std::int64_t>(state.received));
+  out.push_back(std::bit_cast<std::int64_t>(impl_->begins[flow]));
+  out.push_back(std::bit_cast<std::int64_t>(impl_->rates.rate(entry)));
+  out.push_back(impl_->rates.limit(entry));
+}
+
+void Flows::shift(Nanoseconds by) {
+  impl_->now += by;
+  impl_->events = {};
+  for (std::uint32_t entry = 0; entry < impl_->progress.size(); ++entry) {
+    Impl::EntryProgress& state = impl_->progress[entry];
+    state.at += by;
+    state.queued = kNever;
+    if (state.due == kNever) continue;
+    state.due += by;
+    impl_->queue(entry);
+  }
 }
 
 std::size_t Flows::active() const { return impl_->active; }

@@ -48,6 +48,17 @@ class Flows {
   /// most next().
   void take_ended(Nanoseconds now, std::vector<FlowId>& out);
 
+  /// From now on, notes whether any time could differ if flows had other bytes, from `least` to
+  /// `most`. REQUIRES: all flows have bytes in that range.
+  void watch(Bytes least, Bytes most);
+  /// Whether a flow has ended since watch() at a time that depends on its bytes.
+  bool is_sensitive() const;
+  /// Appends all that decides when a flow ends, relative to now, as if it had the least bytes.
+  /// REQUIRES: watch() has been called.
+  void describe(FlowId flow, std::vector<std::int64_t>& out) const;
+  /// Moves all times, past rounds that would repeat.
+  void shift(Nanoseconds by);
+
   std::size_t active() const;
   std::uint64_t computed_rates() const;  ///< A measure of the work so far.
   /// Bytes per second.

@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "foretrace/error.h"
+#include "network/flow/repeating_rounds.h"
 
 namespace foretrace {
 namespace {
@@ -31,6 +32,15 @@ class PendingMessages {
     --counts.by_endpoint[rank];
     --counts.total;
     while (!rows_.empty() && rows_.front().total == 0) rows_.pop_front(), ++dropped_;
+  }
+
+  /// Rounds that all endpoints have completed.
+  std::uint32_t completed() const { return dropped_; }
+  /// Skips rounds that send alike.
+  void skip(std::uint32_t rounds) { dropped_ += rounds; }
+  void describe(std::vector<std::int64_t>& out) const {
+    for (const Row& row : rows_)
+      out.insert(out.end(), row.by_endpoint.begin(), row.by_endpoint.end());
   }
 
   std::size_t bytes() const { return (rows_.size() + 1) * plan_.endpoints * sizeof(std::uint32_t); }
@@ -72,6 +82,7 @@ struct MessageInFlight {
   std::uint32_t from = 0, to = 0, round = 0;
   Nanoseconds reduce{0};
   bool streams = false;
+  bool is_active = false;
 };
 
 struct Arrival {
@@ -135,11 +146,116 @@ class Rounds {
     for (const std::uint32_t rank : woken_) advance(rank);
   }
 
+  /// Skips the rounds that would repeat the last one. REQUIRES: this collective is alone, and
+  /// nothing is left to do at `now`. Returns by how much the clock advances.
+  Nanoseconds skip_repeating(Flows& flows, Nanoseconds now) {
+    const std::uint32_t completed = pending_.completed();
+    if (plan_.lag == 0 || completed == checked_ || completed < next_try_) return Nanoseconds(0);
+    const Nanoseconds took = now - checked_at_;
+    const bool may_repeat = completed == checked_ + 1 && took == took_;
+    const bool is_watched = !watched_.empty();
+    checked_ = completed, checked_at_ = now, took_ = took;
+    if (!may_repeat && !is_watched) return Nanoseconds(0);
+    if (!is_watched) {
+      watch(flows, now);
+      return Nanoseconds(0);
+    }
+    const bool repeats = may_repeat && !flows.is_sensitive() && described(flows, now) == watched_;
+    watched_.clear();
+    next_try_ = completed + kFirstWait + completed / 8;
+    return repeats ? skip(flows, took) : Nanoseconds(0);
+  }
+
   Bytes moved() const { return moved_; }
   bool is_done() const { return open_ == 0 && arrivals_.empty(); }
   std::size_t state() const { return pending_.bytes() + (round_.size() + sending_.size()) * 4; }
 
  private:
+  /// Begins to watch whether a round that sends like those after it also takes as long.
+  void watch(Flows& flows, Nanoseconds now) {
+    const std::uint32_t completed = pending_.completed();
+    if (repeating_.end <= completed)
+      repeating_ = repeating_rounds(algorithm_, call_, plan_, costs_, completed);
+    if (skippable() == 0) {
+      next_try_ = std::max(completed + kFirstWait, repeating_.end);
+      return;
+    }
+    flows.watch(repeating_.least, repeating_.most);
+    watched_ = described(flows, now);
+  }
+
+  /// Rounds that can be skipped if they repeat.
+  std::uint32_t skippable() const {
+    const auto [least, most] = std::ranges::minmax(round_);
+    return least >= repeating_.first && most + 2 < repeating_.end ? repeating_.end - most - 2 : 0;
+  }
+
+  /// Continues as many rounds later as can be skipped.
+  Nanoseconds skip(Flows& flows, Nanoseconds took) {
+    const std::uint32_t rounds = skippable();
+    const Nanoseconds by = rounds * took;
+    Bytes moved = repeating_.moved;
+    for (std::uint32_t rank = 0; rank < plan_.endpoints; ++rank) {
+      moved -= moved_in(rank, repeating_.first, round_[rank]);
+      round_[rank] += rounds;
+      moved -= moved_in(rank, round_[rank], repeating_.end);
+    }
+    moved_ += moved;
+    shared_.expansion.moved += moved;
+    shared_.expansion.skipped += rounds * repeating_.messages;
+    shared_.expansion.messages += rounds * repeating_.messages;
+    for (MessageInFlight& message : shared_.in_flight) message.round += rounds;
+    pending_.skip(rounds);
+    checked_ += rounds;
+    next_try_ = 0;
+    flows.shift(by);
+    std::vector<Arrival> arrivals;
+    for (; !arrivals_.empty(); arrivals_.pop()) arrivals.push_back(arrivals_.top());
+    for (Arrival& arrival : arrivals) {
+      arrival.at += by;
+      if (arrival.round != kNobody) arrival.round += rounds;
+      arrivals_.push(arrival);
+    }
+    now_ += by, checked_at_ += by;
+    return by;
+  }
+
+  Bytes moved_in(std::uint32_t rank, std::uint32_t first, std::uint32_t end) {
+    Bytes moved{};
+    for (std::uint32_t round = first; round < end; ++round) {
+      messages_.clear();
+      algorithm_.sends(call_, plan_, rank, round, messages_);
+      for (const Message& message : messages_) moved += message.bytes;
+    }
+    return moved;
+  }
+
+  /// All that decides how the rounds continue, relative to the time and to the completed rounds.
+  std::vector<std::int64_t> described(Flows& flows, Nanoseconds now) const {
+    const std::uint32_t completed = pending_.completed();
+    std::vector<std::int64_t> all;
+    for (const std::uint32_t round : round_) all.push_back(std::int64_t{round} - completed);
+    all.insert(all.end(), sending_.begin(), sending_.end());
+    pending_.describe(all);
+    for (auto arrivals = arrivals_; !arrivals.empty(); arrivals.pop()) {
+      const Arrival& arrival = arrivals.top();
+      all.insert(all.end(),
+                 {(arrival.at - now).count(), arrival.to, arrival.from,
+                  arrival.round == kNobody ? -1 : std::int64_t{arrival.round} - completed});
+    }
+    std::vector<std::vector<std::int64_t>> messages;
+    for (std::uint32_t id = 0; id < shared_.in_flight.size(); ++id) {
+      const MessageInFlight& message = shared_.in_flight[id];
+      if (!message.is_active) continue;
+      messages.push_back({message.from, message.to, std::int64_t{message.round} - completed,
+                          message.reduce.count(), message.streams ? 1 : 0});
+      flows.describe(id, messages.back());
+    }
+    std::ranges::sort(messages);
+    for (const auto& message : messages) all.insert(all.end(), message.begin(), message.end());
+    return all;
+  }
+
   void arrive() {
     const Arrival arrival = arrivals_.top();
     arrivals_.pop();
@@ -200,7 +316,8 @@ class Rounds {
         message.to,
         round,
         Nanoseconds(std::llround(static_cast<double>(message.bytes.count) * reduce)),
-        message.streams};
+        message.streams,
+        true};
     ++sending_[from];
     open_ += message.streams ? 2 : 1;
     ++shared_.expansion.messages;
@@ -226,6 +343,13 @@ class Rounds {
   std::vector<Message> messages_;
   Bytes moved_{};
   Nanoseconds now_{0};
+
+  /// After an attempt to skip rounds, the next one is this many rounds later, or an eighth.
+  static constexpr std::uint32_t kFirstWait = 4;
+  RepeatingRounds repeating_;
+  std::vector<std::int64_t> watched_;  ///< The state when the watched round began; else empty.
+  std::uint32_t checked_ = 0, next_try_ = 0;
+  Nanoseconds checked_at_{0}, took_{0};
 };
 
 /// Runs all collectives on one clock.
@@ -254,6 +378,11 @@ class CollectiveScheduler {
     for (const std::size_t i : active_) limit = std::min(limit, running_[i]->next());
     const std::optional<Nanoseconds> next = shared_.network.next(limit);
     if (!next && limit == Nanoseconds::max()) return false;
+    if (collectives_.size() == 1 && !active_.empty() && shared_.network.flows()) {
+      const Nanoseconds by = running_[0]->skip_repeating(*shared_.network.flows(), now_);
+      now_ += by;
+      if (by > Nanoseconds(0)) return true;
+    }
     now_ = next ? std::min(*next, limit) : limit;
     count_state();
     left_.clear();
@@ -264,7 +393,8 @@ class CollectiveScheduler {
       running_[message.collective]->on_departure(message, now_);
     }
     for (const std::uint32_t id : arrived_) {
-      const MessageInFlight& message = shared_.in_flight[id];
+      MessageInFlight& message = shared_.in_flight[id];
+      message.is_active = false;
       running_[message.collective]->on_arrival(message, now_ + shared_.network.latency(id));
     }
     for (const std::size_t i : active_) running_[i]->advance_to(now_);

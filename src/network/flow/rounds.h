@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "network/collective.h"
+#include "network/flow/flows.h"
 
 namespace foretrace {
 
@@ -27,6 +28,9 @@ class MessageNetwork {
   /// Time from take() until the message has arrived.
   virtual Nanoseconds latency(std::uint32_t message) const = 0;
   virtual std::size_t active() const = 0;
+  /// The flows behind it, by the ids of their messages, if its future depends on nothing else;
+  /// otherwise null.
+  virtual Flows* flows() { return nullptr; }
 };
 
 /// One of several collectives that may run at the same time.

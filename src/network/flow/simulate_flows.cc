@@ -25,6 +25,7 @@ class FlowNetwork final : public MessageNetwork {
   }
   Nanoseconds latency(std::uint32_t flow) const override { return latency_[flow]; }
   std::size_t active() const override { return flows_.active(); }
+  Flows* flows() override { return &flows_; }
   std::uint64_t computed_rates() const { return flows_.computed_rates(); }
 
  private:
