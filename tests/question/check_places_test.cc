@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fmt/core.h>
 #include <fstream>
 #include <string>
@@ -24,11 +25,11 @@ struct StepWork {
 class RecordedEvents {
  public:
   void add(std::string_view category, std::string_view event, int thread, int start, int duration,
-           int launch) {
+           int launch, std::string_view more = "") {
     events_ += fmt::format(
-        R"({}{{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{},"stream":7,"device":0}}}})",
-        events_.empty() ? "" : ",\n", category, event, thread == 7 ? 0 : 1, thread, start, duration,
-        launch);
+        R"({}{{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"correlation":{},"stream":{},"device":0{}}}}})",
+        events_.empty() ? "" : ",\n", category, event, thread == 1 ? 1 : 0, thread, start, duration,
+        launch, thread == 1 ? 7 : thread, more);
   }
   std::string write(const Folder& folder, const std::string& name) const {
     std::string path = folder / name;
@@ -120,6 +121,55 @@ TEST(CheckPlaces, AWaitThatMovedIsTheCauseIfNothingElseIs) {
   EXPECT_EQ(report.causes[0].where, "aten::item");
   EXPECT_EQ(report.causes[0].effect, 830us);
   EXPECT_TRUE(checked(waiting(true), waiting(false)).causes.empty());
+}
+
+/// Six steps of two kernels and two all-reduces on a stream of their own, of 1 MB and 2 MB, which
+/// take 100 us and 200 us when the other rank is there. The second begins with the second kernel,
+/// or when that is done; the other rank comes `late` microseconds after this one.
+RecordedEvents reduced(int late, bool begins_early) {
+  RecordedEvents recording;
+  int correlation = 0, now = 0;
+  const auto launch = [&](int at, int start, int duration, int elements) {
+    recording.add("cuda_runtime", "cudaLaunchKernel", 1, at, 5, ++correlation);
+    if (elements == 0) return recording.add("kernel", "gemm", 7, start, duration, correlation);
+    recording.add("kernel", "ncclDevKernel_AllReduce(int)", 8, start, duration, correlation,
+                  fmt::format(R"(,"Collective name":"allreduce","dtype":"Float","Group size":2,)"
+                              R"("In msg nelems":{0},"Out msg nelems":{0})",
+                              elements));
+  };
+  for (int i = 0; i < 6; ++i) {
+    const int begin = now, second = begin + 320, reduce = second + (begins_early ? 0 : 400);
+    const int end = std::max(second + 400, reduce + 200 + late);
+    recording.add("user_annotation", fmt::format("ProfilerStep#{}", i), 1, begin, end + 20 - begin,
+                  0);
+    launch(begin + 2, begin + 20, 300, 0);
+    launch(begin + 10, begin + 20, 100, 250'000);
+    launch(begin + 18, second, 400, 0);
+    launch(begin + 26, reduce, 200 + late, 500'000);
+    recording.add("cuda_runtime", "cudaDeviceSynchronize", 1, begin + 34, end - begin - 30,
+                  ++correlation);
+    now = end + 20;
+  }
+  return recording;
+}
+
+CheckOutcome standing_of_overlap(const RecordedEvents& before, const RecordedEvents& after) {
+  for (const CheckedFigure& figure : checked(before, after).figures) {
+    if (figure.name == "overlap") return figure.standing;
+  }
+  return CheckOutcome::left_out;
+}
+
+// The time for which this rank waits is not its own: with and without it, its kernels hide the
+// same.
+TEST(CheckOverlap, WaitingForOtherRanksLosesNone) {
+  EXPECT_EQ(standing_of_overlap(reduced(0, true), reduced(1000, true)), CheckOutcome::passed);
+  EXPECT_EQ(standing_of_overlap(reduced(1000, true), reduced(0, true)), CheckOutcome::passed);
+}
+
+TEST(CheckOverlap, CollectivesThatBeginTooLateLoseIt) {
+  EXPECT_EQ(standing_of_overlap(reduced(0, true), reduced(0, false)), CheckOutcome::failed);
+  EXPECT_EQ(standing_of_overlap(reduced(1000, true), reduced(0, false)), CheckOutcome::failed);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fmt/core.h>
 
 #include "foretrace/error.h"
 #include "foretrace/question/check.h"
@@ -171,6 +172,35 @@ TEST(CheckFigures, AWarningSaysHowMuchStepsVary) {
   const CheckedFigure figure = judged("collective_time", {before}, after);
   EXPECT_EQ(figure.standing, CheckOutcome::warned);
   EXPECT_EQ(figure.why, "steps vary: between 30 ns and 690 ns more");
+}
+
+/// The standings of three figures that change from 100 ms, of which the first is the step time.
+std::string standings_with_waits(std::int64_t step, std::int64_t exposed,
+                                 std::int64_t collectives) {
+  CheckBaseline baseline;
+  JobSummary now;
+  const std::pair<const char*, std::int64_t> figures[] = {
+      {"step_time", step}, {"exposed_communication", exposed}, {"collective_time", collectives}};
+  for (const auto& [name, value] : figures) {
+    const CheckBaseline one = baseline_of(name, {Steps(5, 100'000'000)});
+    baseline.summary.figures.insert(one.summary.figures.begin(), one.summary.figures.end());
+    baseline.fail.insert(one.fail.begin(), one.fail.end());
+    baseline.warn.insert(one.warn.begin(), one.warn.end());
+    now.figures[name] = Steps(5, value * 1'000'000);
+  }
+  std::string standings;
+  for (const CheckedFigure& figure : judged_figures(baseline, now, {}))
+    standings += fmt::format("{} {}; ", figure.name, to_string(figure.standing));
+  return standings;
+}
+
+TEST(CheckFigures, WaitingForOthersInStepsThatTakeNoLongerIsNoWarning) {
+  EXPECT_EQ(standings_with_waits(100, 150, 150),
+            "step_time passed; collective_time passed; exposed_communication passed; ");
+  EXPECT_EQ(standings_with_waits(104, 150, 150),
+            "step_time warned; collective_time warned; exposed_communication warned; ");
+  EXPECT_EQ(standings_with_waits(100, 100, 150),
+            "step_time passed; collective_time warned; exposed_communication passed; ");
 }
 
 JobGroup kernels(const std::string& op, const std::string& name) {

@@ -163,7 +163,7 @@ Observation observation_of(const CheckedJob& job, const CallSites& sites,
 Nanoseconds growth_of_collectives(const CheckReport& report) {
   const auto found =
       std::find_if(report.figures.begin(), report.figures.end(),
-                   [](const CheckedFigure& figure) { return figure.name == "collective_time"; });
+                   [](const CheckedFigure& figure) { return figure.name == kCollectiveTime; });
   if (found == report.figures.end() || !found->before || !found->after) return 0ns;
   return Nanoseconds(*found->after - *found->before);
 }
