@@ -133,20 +133,41 @@
     for (const i of chosen) if (front.has(i)) dot(i, 4);
   });
 
-  // The table of the points that are kept.
+  // The table of the points that are kept. The head of a column sorts by it, and turns the order if it is sorted already; what is not known comes last.
   const table = document.getElementById('kept'), told = document.getElementById('told'), most = 200;
+  const columns = [{name: 'point', names: null, values: sweep.numbers}, ...axes], body = page.element('tbody');
+  const sorted_by = {column: columns[fast + 1], is_falling: false};
+  const before = (a, b) => {
+    const {column: {values}, is_falling} = sorted_by, x = values[a], y = values[b];
+    if (x === null || y === null) return (x === null) - (y === null) || a - b;
+    return (is_falling ? y - x : x - y) || a - b;
+  };
+  const cell = (tag, text, left) => page.element(tag, {textContent: text, className: left ? 'left' : ''});
+  const heads = columns.map(column => {
+    const head = cell('th', '', column.names), button = page.element('button', {type: 'button', textContent: column.name});
+    button.addEventListener('click', () => {
+      sorted_by.is_falling = sorted_by.column === column && !sorted_by.is_falling;
+      sorted_by.column = column;
+      page.say(`sorted by ${column.name}, ${sorted_by.is_falling ? 'falling' : 'rising'}`);
+      fill_table();
+    });
+    head.append(button);
+    return head;
+  });
+  table.append(page.element('thead', {}, page.element('tr', {}, ...heads)), body);
   const fill_table = page.later(() => {
-    const cell = (tag, text, left) => page.element(tag, {textContent: text, className: left ? 'left' : ''});
-    const sorted = [...chosen].sort((a, b) => axes[fast].values[a] - axes[fast].values[b] || a - b).slice(0, most);
-    const head = page.element('tr', {}, cell('th', 'point'), ...axes.map(axis => cell('th', axis.name, axis.names)));
-    const rows = sorted.map(i => page.element('tr', {}, cell('td', (front.has(i) ? '* ' : '') + sweep.numbers[i]),
-      ...axes.map(axis => cell('td', words(axis, axis.values[i]), axis.names))));
-    table.replaceChildren(page.element('thead', {}, head), page.element('tbody', {}, ...rows));
+    heads.forEach((head, n) => {
+      if (columns[n] !== sorted_by.column) head.removeAttribute('aria-sort');
+      else head.setAttribute('aria-sort', sorted_by.is_falling ? 'descending' : 'ascending');
+    });
+    body.replaceChildren(...[...chosen].sort(before).slice(0, most).map(i => page.element('tr', {},
+      cell('td', (front.has(i) ? '* ' : '') + sweep.numbers[i]), ...axes.map(axis => cell('td', words(axis, axis.values[i]), axis.names)))));
+    page.settle();
   });
   const changed = () => {
     chosen = [];
     for (let i = 0; i < count; ++i) if (kept(i)) chosen.push(i);
-    const text = `${chosen.length} of ${count} points` + (chosen.length > most ? `, the fastest ${most} in the table` : '');
+    const text = `${chosen.length} of ${count} points` + (chosen.length > most ? `, the first ${most} in the table` : '');
     told.textContent = text, page.say(text);
     draw_lines(), draw_pair(), fill_table();
   };

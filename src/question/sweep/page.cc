@@ -272,8 +272,8 @@ constexpr std::string_view kPairHtml =
     "<div class=\"picture\"><canvas id=\"pair\" role=\"img\" aria-label=\"Two axes against each "
     "other; the table below has the same\"></canvas></div>";
 constexpr std::string_view kTableHtml =
-    "<div class=\"table\"><table id=\"kept\"><caption>Fastest first; * on the front</caption>"
-    "</table></div>";
+    "<div class=\"table\" role=\"group\" aria-label=\"Answers kept\"><table id=\"kept\">"
+    "<caption>* on the front; the head of a column sorts by it</caption></table></div>";
 
 }  // namespace
 
