@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import browser
-from browser import CONTRASTS, Browser
+from browser import AXE, CONTRASTS, Browser
 
 FORETRACE = os.environ.get("FORETRACE", "foretrace")
 TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
@@ -212,6 +212,33 @@ class PageTest(unittest.TestCase):
         finally:
             self.browser.resize()
 
+    @unittest.skipUnless(AXE.is_file(), "axe is not there (scripts/explorer.py)")
+    def test_everyone_can_use_the_pages(self):
+        trace, other = TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", TRACES / "resnet18-v100-loader4.pt.trace.json.gz"
+        baseline, folder = pathlib.Path(self.folder.name) / "baseline.json", pathlib.Path(self.folder.name)
+        subprocess.run([FORETRACE, "check", str(trace), "--baseline", str(baseline), "--bless", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        sweep = folder / "everyone.json"
+        sweep.write_text(json.dumps({"version": 1, "trace": str(trace), "memory": {"limit": "8GB"},
+                                     "transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "recompute"}],
+                                     "sweep": {"scale.factor": [0.5, 1], "recompute.share": [0, 1]}}))
+        asked = {"predict": (trace, "--with", "recompute", "--memory-limit", "8GB"), "advise": (trace,), "memory": (trace,), "info": (trace,),
+                 "diff": (TRACES / "resnet18-v100-loader0.pt.trace.json.gz", other), "check": (trace, "--baseline", baseline), "sweep": (sweep,),
+                 "scale": (trace, "--machine", "dgx-a100", "--gpus", "1..64"), "collective": ("auto", "--machine", "dgx-h100", "--bytes", "8..1GB/x4"),
+                 "plan": ("bert-large", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "64"),
+                 "serve": ("llama3-8b", "--machine", "dgx-h100", "--vary", "concurrency=1,4")}
+        try:
+            for question, arguments in asked.items():
+                page = self.write("everyone_" + question, *arguments, command=question)
+                for theme, width in ("light", 1400), ("dark", 380):
+                    with self.subTest(question=question, theme=theme):
+                        self.browser.emulate(prefers_color_scheme=theme)
+                        self.browser.resize(width)
+                        self.browser.open(page)
+                        self.browser.frame()
+                        self.assertEqual(self.browser.barriers(), [])
+        finally:
+            self.browser.resize()
+
     def test_loads_nothing(self):
         self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').map(e => e.name)"), [])
 
@@ -248,6 +275,29 @@ class PageTest(unittest.TestCase):
                                {"type": "pointerUp", "button": 0}])
         self.assertEqual(self.browser.run(f"return {told}"), "4 of 8 points")
         self.assertTrue(self.browser.run("return document.documentElement.scrollWidth <= innerWidth"))
+        self.browser.run("document.getElementById('all').click()")
+        self.check_sorting()
+
+    def check_sorting(self):
+        """Sorts the table, which begins with the fastest, with a click and with the keyboard."""
+        rows = "return [...document.querySelectorAll('#kept tbody tr')].map(row => row.cells[{}].textContent)"
+        names = self.browser.run("return [...document.querySelectorAll('#kept th')].map(head => head.textContent)")
+        sorts = "return [...document.querySelectorAll('#kept th')].map(head => head.ariaSort)"
+        at = names.index("scale.factor")
+        time = 1 + self.browser.run("return page.data('sweep').axes.findIndex(axis => axis.key === 'step_time_ns')")
+        self.assertEqual(self.browser.run(sorts), ["ascending" if n == time else None for n in range(len(names))])
+        button = f"document.querySelectorAll('#kept th button')[{at}]"
+        self.act(f"{button}.click()")
+        self.assertEqual(self.browser.run(rows.format(at)), ["0.5", "0.5", "1", "1", "1.5", "1.5", "2", "2"])
+        self.act(f"{button}.focus()")
+        self.browser.keys("\ue007")  # Enter.
+        self.browser.frame()
+        self.assertEqual(self.browser.run(rows.format(at)), ["2", "2", "1.5", "1.5", "1", "1", "0.5", "0.5"])
+        self.assertEqual(self.browser.run(sorts), ["descending" if n == at else None for n in range(len(names))])
+        self.assertTrue(self.browser.run(f"return document.activeElement === {button}"))
+        self.browser.keys("\ue007")
+        self.browser.frame()
+        self.assertEqual(self.browser.run(sorts)[at], "ascending")
 
     def test_the_page_of_memory_works(self):
         self.browser.open(self.write("memory", TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", command="memory"))

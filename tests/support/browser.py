@@ -1,6 +1,8 @@
 """A headless browser for tests, through WebDriver's HTTP and chromedriver, using only the standard library."""
 
 import json
+import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -11,6 +13,9 @@ import urllib.request
 from processes import PATIENCE, no_signal_ignored, wait_until
 
 SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXPLORER = pathlib.Path(os.environ.get("FORETRACE_EXPLORER", ROOT / "build-explorer" / "explorer"))
+AXE = EXPLORER.parent / "sources" / "axe-core" / "axe.min.js"  # As scripts/explorer.py fetches it.
 
 
 class Browser:
@@ -87,6 +92,13 @@ class Browser:
 
     def run(self, script):
         return self.post("/execute/sync", {"script": script, "args": []})
+
+    def barriers(self):
+        """What keeps people with disabilities from using the page, as axe finds it. REQUIRES: AXE.is_file()"""
+        self.run("if (!window.axe) {" + AXE.read_text() + "}")
+        script = ("const done = arguments[0];"
+                  "axe.run().then(r => done(r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html).join(' ; '))))")
+        return self.post("/execute/async", {"args": [], "script": script})
 
     def wait_for(self, script):
         wait_until(lambda: self.run(f"return {script}"), script, every=0.02)
