@@ -56,14 +56,21 @@ std::vector<NameTotal> heaviest(const Trace& trace, std::size_t most) {
   return by_name;
 }
 
-/// The device record that ran longest; null if there is none.
-Json longest_json(const Trace& trace) {
+/// The device record that ran longest; nullptr if there is none, or no times.
+const DeviceRecord* longest_work(const Trace& trace) {
   const DeviceRecord* longest = nullptr;
+  if (!trace.has_times) return longest;
   for (const DeviceRecord& record : trace.devices) {
     if (record.kind == DeviceKind::annotation) continue;
     if (longest == nullptr || record.duration_ns > longest->duration_ns) longest = &record;
   }
-  if (longest == nullptr || !trace.has_times) return {};
+  return longest;
+}
+
+/// Null without such a record.
+Json longest_json(const Trace& trace) {
+  const DeviceRecord* longest = longest_work(trace);
+  if (longest == nullptr) return {};
   return {{"name", trace.names[longest->name]}, {"duration_ns", longest->duration_ns}};
 }
 
@@ -146,6 +153,16 @@ Table heaviest_table(const Trace& trace, const Census& census) {
                           grouped(total.count), shortened(trace.names[total.name], kNameShown)});
   }
   return table;
+}
+
+/// Returns a text such as "2 synchronization records, 4 synchronizing calls for 12 ms, 1 wait for
+/// events".
+std::string waits_text(const Trace& trace, const Census& census) {
+  std::string calls = counted(census.waiting_calls, "synchronizing call");
+  if (trace.has_times && census.waiting_calls > 0)
+    calls += " for " + to_text(Nanoseconds(census.waiting_ns));
+  return fmt::format("{}, {}, {} for events", counted(trace.syncs.size(), "synchronization record"),
+                     calls, counted(census.event_waits, "wait"));
 }
 
 std::int64_t bytes_of(const Trace& trace, DeviceKind kind) {
@@ -252,10 +269,11 @@ void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among
                              counted(census.copies, "copy"), counted(census.fills, "fill"),
                              counted(census.used_streams, "stream"),
                              to_text(Nanoseconds(census.device_busy_ns)))});
-  rows.push_back({"waits", fmt::format("{}, {}, {} for events",
-                                       counted(trace.syncs.size(), "synchronization record"),
-                                       counted(census.waiting_calls, "synchronizing call"),
-                                       counted(census.event_waits, "wait"))});
+  if (const DeviceRecord* longest = longest_work(trace)) {
+    rows.push_back({"longest", fmt::format("{}: {}", to_text(Nanoseconds(longest->duration_ns)),
+                                           shortened(trace.names[longest->name], kNameShown))});
+  }
+  rows.push_back({"waits", waits_text(trace, census)});
   add_tensor_row(trace, census, rows);
   add_allocator_rows(trace, rows);
   rows.push_back({"steps", steps_text(trace, census)});
