@@ -211,7 +211,7 @@ def faults_of_csv(answer):
             faults.append("broken record")
         for cell in row:
             formula = cell.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d"))
-            faults += ["formula"] if formula and not re.fullmatch(r"-[0-9.]+(e-?[0-9]+)?", cell) else []
+            faults += ["formula"] if formula and not re.fullmatch(r"-[0-9.]+(e-?[0-9]+)?|[-+=]", cell) else []
     return faults
 
 

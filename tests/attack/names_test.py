@@ -55,7 +55,7 @@ FAILS = ("--max", "step_time:1%", "--max", "syncs:+0")
 
 SERVED = ("llama3-8b", "--machine", "dgx-h100", "--gpus", "1", "--load", "rate=1,requests=8", "--slo", "ttft_p99=9s")
 ANSWERS = [
-    *forms("info", "{a}", names=TEXT_JSON), Case("info", "{ranks}"), Case("info", "{snapshot}"), Case("info", "{archive}"),
+    *forms("info", "{a}", names=("text", "json", "csv")), Case("info", "{ranks}"), Case("info", "{snapshot}"), Case("info", "{archive}"),
     Case("info", "{a}", "-o", "{out}.txt", files={"{out}.txt": "text"}),
     *forms("doctor", "{ranks}", names=TEXT_JSON), Case("doctor", "{snapshot}"),
     *forms("predict", "{a}", "--explain", names=ALL_FOUR),
@@ -134,7 +134,7 @@ MISTAKES = [
     Case("predict", "{a}", "--format", named(3)), Case("predict", "{a}", "--machine", named(3)), Case("predict", "{a}", "--" + named(3)),
     Case("predict", "{a}", named(3)), Case(named(2)), Case("help", named(2)), Case("list", named(2)), Case("list", "machines", named(2).replace("\0", "")), Case("list", "machines", "{broken}"), Case("completion", named(2)),
     Case("schema", named(2)), Case("predict", "--scenario", "{broken}", "{a}"), Case("predict", "--scenario", "{unknown}", "{a}"),
-    Case("info", "{a}", "--format", "csv"), Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
+    Case("info", "{damaged}"), Case("info", "{damaged_archive}"), Case("verify", "{broken}", "{b}"), Case("check", "{a}", "--baseline", "{broken}"),
     Case("check", "{a}", "--baseline", "{folder}/no" + hostile.file_name(named(3))), Case("check", "{a}", "--baseline", "{out}.json", "--max", named(3)),
     Case("info", "{a}", "-o", "{folder}/no" + hostile.file_name(named(3)) + "/x"), Case("predict", "{a}", "--ledger", "{broken}"),
     Case("validate", "--pairs", "{broken}"), Case("memory", "replay", "{broken}"), Case("sweep", "{broken}"), Case("sweep", "merge", "{broken}", "-o", "{out}.m.csv"), Case("predict", "{a}", "--allocator", named(2)),

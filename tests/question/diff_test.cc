@@ -418,5 +418,36 @@ TEST(Diff, WhatComesAndGoesIsSaidInPlaceOfDependencies) {
             "synchronizations are gone");
 }
 
+/// Three steps of an op, its call and its kernel, which ends in the next step.
+Recording three_steps(int kernel) {
+  Recording job;
+  for (const int step : {0, 1, 2}) {
+    const int start = 100 * step;
+    const auto correlation = static_cast<std::uint32_t>(step + 1);
+    job.step(step, start, 100).op(0, "aten::mm", start + 50, 10);
+    job.call(0, "cudaLaunchKernel", start + 52, 5, correlation);
+    job.kernel(0, "gemm", start + 60, kernel, correlation);
+  }
+  return job;
+}
+
+TEST(Diff, CountsTheRecordsOfEachNameInTheComparedSteps) {
+  Recording before = three_steps(70), after = three_steps(90);
+  for (const int step : {0, 1, 2}) after.op(0, "aten::norm", 100 * step + 70, 3);
+  const Inference left = infer(before.trace()), right = infer(after.trace());
+  const Diff changes = diff({left.graph, left.recorded, &before.trace()},
+                            {right.graph, right.recorded, &after.trace()});
+  std::ostringstream text;
+  text << '\n';
+  for (const NameChange& change : changes.names)
+    text << change.name << ": " << change.count_before << " in " << change.time_before / 1us
+         << " us, " << change.count_after << " in " << change.time_after / 1us << " us\n";
+  EXPECT_EQ(changes.before.compared_steps, 2U);
+  EXPECT_TRUE(text.str().starts_with(R"(
+gemm: 2 in 140 us, 2 in 180 us
+aten::norm: 0 in 0 us, 2 in 6 us
+)")) << text.str();
+}
+
 }  // namespace
 }  // namespace foretrace

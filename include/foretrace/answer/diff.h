@@ -93,6 +93,14 @@ struct PeakChange {
   Bytes before{}, after{};
 };
 
+/// All records with one name in the compared steps: ops, ranges and calls that begin in them, and
+/// the device work that they launch.
+struct NameChange {
+  std::string name;
+  std::int64_t count_before = 0, count_after = 0;
+  Nanoseconds time_before{0}, time_after{0};
+};
+
 /// If a smaller share of tasks corresponds, the two are hardly the same job.
 constexpr double kHardlyTheSameJob = 0.5;
 
@@ -110,7 +118,8 @@ struct Diff {
   std::vector<DiffCause> causes;
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
-  Trust trust;  ///< In both recordings, and in how far they correspond.
+  std::vector<NameChange> names;  ///< The greatest change of time first; empty without traces.
+  Trust trust;                    ///< In both recordings, and in how far they correspond.
   /// Facts about this rank among the others; empty if there are none.
   std::optional<RankFacts> among_before, among_after;
   Notes notes;
@@ -138,7 +147,7 @@ class Document;
 Document document_of(const DiffReport& report);
 /// The object with schema "foretrace.diff/1".
 nlohmann::json to_json(const DiffReport& report);
-/// One row for each cause of each rank.
+/// One row for each name of each rank, with the columns of Holistic Trace Analysis.
 void write_csv(const DiffReport& report, std::ostream& out);
 
 nlohmann::json diff_json(const Diff& diff);

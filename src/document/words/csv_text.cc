@@ -1,5 +1,8 @@
 #include "document/words/csv_text.h"
 
+#include <cstdlib>
+#include <fmt/core.h>
+
 #include "base/shown.h"
 
 namespace foretrace {
@@ -11,6 +14,11 @@ std::string csv_text(std::string_view text) {
     all += c;
   }
   return all + "\"";
+}
+
+std::string microseconds_cell(Nanoseconds time) {
+  const std::int64_t rest = std::abs(time.count() % 1000);
+  return fmt::format("{}{}.{:03}", time < 0ns ? "-" : "", std::abs(time.count() / 1000), rest);
 }
 
 }  // namespace foretrace

@@ -222,6 +222,7 @@ class Comparison {
                       diff_.aligned == 1;
     measure_effects(graph);
     diff_.peak = peak_changes(before_, after_);
+    diff_.names = name_changes(before_, window(Side::before), after_, window(Side::after));
     diff_.identical = diff_.identical && diff_.peak.empty();
     diff_.same_structure =
         std::none_of(diff_.causes.begin(), diff_.causes.end(), changes_structure);

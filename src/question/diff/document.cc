@@ -78,13 +78,19 @@ std::string picture_of(const Diff& diff) {
 }  // namespace
 
 void write_csv(const DiffReport& report, std::ostream& out) {
-  out << "rank,kind,label,place,added,removed,moved,changed,bytes,local_ns,effect_ns\n";
+  out << "name,control_counts,control_total_duration,test_counts,test_total_duration,diff_counts,"
+         "diff_duration,counts_change_categories,rank\n";
   for (const Diff& diff : report.ranks) {
-    for (const DiffCause& cause : diff.causes) {
-      out << diff.rank << ',' << to_string(cause.kind) << ',' << csv_text(cause.label) << ','
-          << csv_text(cause.place) << ',' << cause.added << ',' << cause.removed << ','
-          << cause.moved << ',' << cause.changed << ',' << cause.bytes.count << ','
-          << cause.local.count() << ',' << cause.effect.count() << '\n';
+    for (const NameChange& change : diff.names) {
+      const std::int64_t more = change.count_after - change.count_before;
+      out << csv_text(change.name) << ',' << change.count_before << ','
+          << microseconds_cell(change.time_before) << ',' << change.count_after << ','
+          << microseconds_cell(change.time_after) << ',' << more << ','
+          << microseconds_cell(change.time_after - change.time_before) << ','
+          << (more > 0   ? '+'
+              : more < 0 ? '-'
+                         : '=')
+          << ',' << diff.rank << '\n';
     }
   }
 }

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <unordered_set>
+#include <utility>
 
 namespace foretrace {
 namespace {
@@ -117,6 +121,45 @@ BytesByOp in_use_at_peak(const DiffSide& side, std::int32_t device) {
   }
   if (unknown.count > 0) by_op["(in use before the recording)"] += unknown;
   return by_op;
+}
+
+/// The stretches of time of the host ranges that mark the steps of a window.
+using Stretches = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Stretches stretches_of(const DiffSide& side, const SideWindow& window) {
+  std::set<std::string_view> names;
+  const auto steps = static_cast<std::int32_t>(side.graph.steps().size());
+  for (std::int32_t i = 0; window.step >= 0 && i < static_cast<std::int32_t>(window.count); ++i) {
+    if (window.step + i < steps)
+      names.insert(side.graph.steps()[static_cast<std::size_t>(window.step + i)].name);
+  }
+  Stretches stretches;
+  for (const HostRecord& record : side.trace->hosts) {
+    if (record.kind == HostKind::annotation && names.contains(side.trace->names[record.name]))
+      stretches.emplace_back(record.start_ns, record.start_ns + record.duration_ns);
+  }
+  return stretches;
+}
+
+/// Calls `visit` with each record of the host and the device in `stretches`, or with all if there
+/// are none. Frames of Python are too many to compare, and ranges on the device are no work.
+template <class Visit>
+void each_record_in(const Trace& trace, const Stretches& stretches, const Visit& visit) {
+  const auto is_inside = [&](std::int64_t time) {
+    return stretches.empty() || std::ranges::any_of(stretches, [&](const auto& stretch) {
+             return stretch.first <= time && time < stretch.second;
+           });
+  };
+  std::unordered_set<std::uint32_t> calls;
+  for (const HostRecord& record : trace.hosts) {
+    if (record.kind == HostKind::python || !is_inside(record.start_ns)) continue;
+    if (is_call(record.kind) && record.correlation != 0) calls.insert(record.correlation);
+    visit(record);
+  }
+  for (const DeviceRecord& record : trace.devices) {
+    if (record.kind == DeviceKind::annotation) continue;
+    if (stretches.empty() || calls.contains(record.correlation)) visit(record);
+  }
 }
 
 }  // namespace
@@ -232,6 +275,32 @@ DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const S
   if (const auto full = fullest_device(side)) report.peak_allocated = full->peak;
   report.tasks = graph.task_count();
   return report;
+}
+
+std::vector<NameChange> name_changes(const DiffSide& before, const SideWindow& window_before,
+                                     const DiffSide& after, const SideWindow& window_after) {
+  if (before.trace == nullptr || after.trace == nullptr) return {};
+  Stretches left = stretches_of(before, window_before), right = stretches_of(after, window_after);
+  if (left.empty() || right.empty()) left.clear(), right.clear();
+  std::map<std::string_view, NameChange> by_name;
+  each_record_in(*before.trace, left, [&](const auto& record) {
+    NameChange& change = by_name[before.trace->names[record.name]];
+    ++change.count_before, change.time_before += Nanoseconds(record.duration_ns);
+  });
+  each_record_in(*after.trace, right, [&](const auto& record) {
+    NameChange& change = by_name[after.trace->names[record.name]];
+    ++change.count_after, change.time_after += Nanoseconds(record.duration_ns);
+  });
+  std::vector<NameChange> changes;
+  for (auto& [name, change] : by_name) {
+    change.name = name;
+    changes.push_back(std::move(change));
+  }
+  const auto size = [](const NameChange& change) {
+    return std::abs((change.time_after - change.time_before).count());
+  };
+  std::ranges::stable_sort(changes, std::ranges::greater{}, size);
+  return changes;
 }
 
 void add_warnings_of(const Notes& notes, std::string_view side, Notes& to) {

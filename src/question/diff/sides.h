@@ -46,6 +46,11 @@ struct SideWindow {
   std::int32_t step = -1;
 };
 
+/// The records of both sides in the compared steps, by name: in the host ranges with the steps'
+/// names, or in the whole recordings if either side has no such ranges.
+std::vector<NameChange> name_changes(const DiffSide& before, const SideWindow& window_before,
+                                     const DiffSide& after, const SideWindow& window_after);
+
 /// Describes one side of the comparison.
 DiffSideReport side_report(const DiffSide& side, const SideSteps& steps, const SideWindow& window);
 

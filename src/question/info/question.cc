@@ -77,13 +77,12 @@ nlohmann::json to_json(const Examined& examined) {
   return all;
 }
 
-/// Prints the table of serving steps of the first rank, which stands for the others; for several
-/// ranks that serve nothing, a row for each.
+/// Prints a row for each rank; for an engine that serves, the steps of the first rank, which stands
+/// for the others.
 void write_csv(const Examined& examined, std::ostream& out) {
   const Trace& first = examined.recordings.front().trace;
-  if (examined.recordings.size() > 1 && !serves(first))
-    return write_rank_shares_csv(shares_of(examined), out);
-  write_steps_csv(first, out);
+  if (serves(first)) return write_steps_csv(first, out);
+  write_rank_shares_csv(shares_of(examined), out);
 }
 
 class Info final : public Question {

@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/wording.h"
+#include "document/words/csv_text.h"
 #include "foretrace/answer/census.h"
+#include "foretrace/answer/device_shares.h"
 #include "question/words/json_parts.h"
 #include "question/words/wording.h"
 
@@ -48,8 +50,26 @@ std::vector<std::string> cells_of(const RankShares& rank, const std::vector<Rank
   return cells;
 }
 
+/// Two decimals, as Holistic Trace Analysis rounds.
+std::string percentage(Nanoseconds part, Nanoseconds whole) {
+  return to_fixed(100 * (static_cast<double>(part.count()) / static_cast<double>(whole.count())),
+                  2);
+}
+
 bool any_meets(const std::vector<RankShares>& ranks) {
   return std::ranges::any_of(ranks, [](const RankShares& rank) { return rank.among != nullptr; });
+}
+
+/// The cells are empty without device work.
+void write_device_cells(const DeviceShares& shares, std::ostream& out) {
+  const Nanoseconds parts[] = {shares.idle, shares.compute, shares.non_compute};
+  const auto write_share = [&out](Nanoseconds part, Nanoseconds whole) {
+    out << ',' << (whole > 0ns ? percentage(part, whole) : "");
+  };
+  for (const Nanoseconds time : {parts[0], parts[1], parts[2], shares.kernel_time})
+    out << ',' << (shares.kernel_time > 0ns ? microseconds_cell(time) : "");
+  for (const Nanoseconds part : parts) write_share(part, shares.kernel_time);
+  write_share(shares.overlap, shares.communication);
 }
 
 }  // namespace
@@ -88,12 +108,15 @@ Table rank_records_table(const std::vector<RankShares>& ranks) {
 }
 
 void write_rank_shares_csv(const std::vector<RankShares>& ranks, std::ostream& out) {
-  out << "rank,step_time_ns";
+  out << "rank,idle_time(us),compute_time(us),non_compute_time(us),kernel_time(us),"
+         "idle_time_pctg,compute_time_pctg,non_compute_time_pctg,comp_comm_overlap_pctg,"
+         "step_time_ns";
   for (const Share& part : kParts) out << ',' << part.name << "_ns";
   out << ",communication_time_ns,hidden_communication\n";
   for (const RankShares& rank : ranks) {
-    out << rank.trace->rank << ','
-        << (rank.steps != nullptr ? std::to_string(rank.steps->step_time.count()) : "");
+    out << rank.trace->rank;
+    write_device_cells(device_shares(*rank.trace), out);
+    out << ',' << (rank.steps != nullptr ? std::to_string(rank.steps->step_time.count()) : "");
     for (const Share& part : kParts)
       out << ','
           << (rank.steps != nullptr ? std::to_string((rank.breakdown.*part.time).count()) : "");

@@ -30,6 +30,8 @@ struct RankShares {
 Table rank_shares_table(const std::vector<RankShares>& ranks);
 /// The records of each rank: numbers of records, length, the kernel with most time.
 Table rank_records_table(const std::vector<RankShares>& ranks);
+/// A row for each rank. The columns of the devices' time have the names and the meaning that they
+/// have in Holistic Trace Analysis (see device_shares()).
 void write_rank_shares_csv(const std::vector<RankShares>& ranks, std::ostream& out);
 /// Adds "breakdown", "communication_time_ns" and "hidden_communication" to the object of a rank.
 void add_rank_shares(const RankShares& rank, nlohmann::json& object);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "document/document.h"
+#include "document/words/csv_text.h"
 #include "foretrace/answer/serving_steps.h"
 #include "question/words/wording.h"
 
@@ -64,7 +65,7 @@ void write_steps_csv(const Trace& trace, std::ostream& out) {
   out << "kind,batch,context,time_us\n";
   for (const StepRow& row : rows)
     out << fmt::format("{},{},{},{}\n", row.decodes ? "decode" : "prefill", row.batch, row.context,
-                       to_fixed(static_cast<double>(row.time.count()) * 1e-3, 3));
+                       microseconds_cell(row.time));
 }
 
 void add_serving_steps(const Trace& trace, nlohmann::json& object) {
