@@ -14,6 +14,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "attack"))
+import small_inputs
+
 # Bytes that a target removes from the front of its input: the size of its window.
 PREFIXES = {"kineto": b"\x10"}
 # Answers of the sweep whose header sweep_file_fuzz.cc has; the first byte chooses the form.
@@ -111,6 +114,8 @@ def main():
     for path in (ROOT / "tests" / "golden").rglob("*.json"):
         if path.name != "scenario.json":
             keep("baseline" if path.name == "baseline.json" else "outcomes", f"{path.parent.name}-{path.name}", path.read_bytes())
+    for name, log in (("records", small_inputs.inspector()), ("figures", small_inputs.inspector_text())):
+        keep("inspector", name, log.encode())
     keep("allocator", "program", (ROOT / "tests" / "golden" / "memory-replay" / "program.txt").read_bytes())
 
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 #include "foretrace/error.h"
 #include "import/pickled_table.h"
 #include "support/folder.h"
@@ -51,6 +54,19 @@ TEST(DataFrame, OtherPicklesAreRefusedByName) {
   const std::string whole = pickled::node_table();
   for (std::size_t size = 2; size < whole.size(); size += 17)
     EXPECT_NE(refusal(whole.substr(0, size)), "") << size;
+}
+
+TEST(DataFrame, AFileThatGitDidNotFetchIsNamed) {
+  const Folder folder;
+  const std::string path =
+      folder.write("log.pkl", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+  try {
+    may_be_timed_table(path);
+    FAIL();
+  } catch (const TraceError& error) {
+    EXPECT_TRUE(std::string_view(error.what()).starts_with(path + ": must be a trace"))
+        << error.what();
+  }
 }
 
 }  // namespace

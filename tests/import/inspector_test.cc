@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/core.h>
+#include <string_view>
+
 #include "foretrace/error.h"
 #include "foretrace/import.h"
 #include "support/folder.h"
@@ -69,6 +72,22 @@ TEST(Inspector, TextForPrometheusJoinsTimeAndBandwidth) {
   EXPECT_EQ(log.operations[0].ranks, 4U);
   EXPECT_FALSE(log.operations[0].number);
   EXPECT_FALSE(log.operations[0].bytes);
+}
+
+TEST(Inspector, ImpossibleRanksAndBandwidthsAreLeftOut) {
+  const Folder folder;
+  const auto count_of = [&](std::string_view rank, std::string_view bandwidth) {
+    const std::string labels = fmt::format(
+        R"({{comm_id="7",rank="{}",nranks="4",n_nodes="1",collective="AllReduce"}})", rank);
+    const std::string path =
+        folder.write("a.prom", fmt::format("nccl_bus_bandwidth_gbs{0} {1}\n"
+                                           "nccl_collective_exec_time_microseconds{0} 5\n",
+                                           labels, bandwidth));
+    return read_log(path).operations.size();
+  };
+  EXPECT_EQ(count_of("3", "30"), 1U);
+  EXPECT_EQ(count_of("4", "30"), 0U);
+  EXPECT_EQ(count_of("3", "1e308"), 0U);
 }
 
 TEST(Inspector, IsNoTrace) {

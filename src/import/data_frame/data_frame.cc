@@ -98,8 +98,10 @@ std::string read_at_most(Source& bytes) {
 }  // namespace
 
 bool may_be_timed_table(const std::string& path) {
-  const auto bytes = decompressed(open_file(path));
-  return begins_pickle(bytes->peek(kPickleHead)) || is_archive(path, bytes->peek(kArchiveHead));
+  return within(path, [&] {
+    const auto bytes = decompressed(open_file(path));
+    return begins_pickle(bytes->peek(kPickleHead)) || is_archive(path, bytes->peek(kArchiveHead));
+  });
 }
 
 TimedTable read_timed_table(const std::string& path) {

@@ -25,7 +25,8 @@ struct TimedTable {
   }
 };
 
-/// Whether the file begins as one of these: a pickle, or an archive.
+/// Whether the file begins as one of these: a pickle, or an archive. Throws TraceError with the
+/// path if it cannot be read.
 bool may_be_timed_table(const std::string& path);
 
 /// Reads at most 1 GiB, and needs twice that. Throws TraceError with the path if the file is

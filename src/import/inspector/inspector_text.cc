@@ -12,6 +12,8 @@ namespace {
 constexpr std::string_view kPrefix = "nccl_";
 /// Times above are impossible.
 constexpr double kMaxLoggedMicroseconds = 1e12;
+/// Bandwidths above are impossible.
+constexpr double kMaxLoggedGigabytes = 1e9;
 
 /// The value of a label, or nothing: `labels` is `gpu="GPU0",nranks="4"`. No value that is read has
 /// a quote in it.
@@ -75,8 +77,8 @@ void InspectorText::each(const std::function<void(const InspectedOperation&)>& v
                              .bytes = {},
                              .bus_bandwidth = figures.bus_gigabytes * 1e9};
     if (figures.microseconds <= 0 || figures.microseconds > kMaxLoggedMicroseconds ||
-        found.operation.empty() || found.ranks == 0 || found.nodes == 0 ||
-        found.nodes > found.ranks)
+        figures.bus_gigabytes > kMaxLoggedGigabytes || found.operation.empty() ||
+        found.rank >= found.ranks || found.nodes == 0 || found.nodes > found.ranks)
       continue;
     found.time = from_microseconds(figures.microseconds);
     visit(found);
