@@ -37,7 +37,7 @@ struct Sensitivity {
   Nanoseconds by_tenth{0}, by_half{0};  ///< Step time with a tenth and with half of it gone.
 };
 
-/// What a device does, in the order in which pictures prefer it where times are equal.
+/// Something that a device does. Pictures prefer the first where times are equal.
 enum class RankActivity : std::uint8_t { compute, copy, communication, waiting };
 constexpr std::size_t kRankActivities = 4;
 
