@@ -89,7 +89,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_nothing_hides_elsewhere_in_include(self):
         self.assertEqual(violations({"include/other.h": ""}),
-                         ["include/other.h: public headers live in include/foretrace, answer/ and ask/"])
+                         ["include/other.h: public headers live in include/foretrace, answer/ and question/"])
 
     def test_questions_and_answers_have_folders(self):
         more = {"src/LAYERS": LAYERS.replace("report.h         <-", "report.h answer/memory.h <-"),
