@@ -153,7 +153,7 @@ void check_diff(const FuzzedJob& job, Supply& supply) {
   report.before = {{hostile_text(supply, "before.json"), "kineto", "ab12"}};
   report.after = {{hostile_text(supply, "after.json"), "kineto", "ab12"}};
   report.ranks.push_back(diff({job.was.graph, job.was.recorded, &job.before},
-                              {job.is.graph, job.is.recorded, &job.after}));
+                              {job.is.graph, job.is.recorded, &job.after}, {.with_names = true}));
   check_json(report);
   check_document(document_of(report));
   require_plain(written([&](std::ostream& out) { write_csv(report, out); }));

@@ -118,7 +118,7 @@ struct Diff {
   std::vector<DiffCause> causes;
   std::vector<PathShare> path;  ///< Critical path of the step that is compared.
   std::vector<PeakChange> peak;
-  std::vector<NameChange> names;  ///< The greatest change of time first; empty without traces.
+  std::vector<NameChange> names;  ///< If asked for: the greatest change of time first.
   Trust trust;                    ///< In both recordings, and in how far they correspond.
   /// Facts about this rank among the others; empty if there are none.
   std::optional<RankFacts> among_before, among_after;

@@ -31,12 +31,14 @@ struct DiffOptions {
   /// Most groups of differences to distinguish; beyond that, the smaller ones of a kind are merged.
   /// 0: as many as can be replayed in about half a second.
   std::size_t most_causes = 0;
+  /// Whether to add up the records of each name, which only tables show.
+  bool with_names = false;
 };
 
 Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& options = {});
 
 /// Compares rank by rank. Throws Error if the two have no rank in common.
 DiffReport diff(const std::string& before_path, const std::string& after_path,
-                const ImportOptions& reading = {});
+                const ImportOptions& reading = {}, const DiffOptions& options = {});
 
 }  // namespace foretrace

@@ -222,7 +222,8 @@ class Comparison {
                       diff_.aligned == 1;
     measure_effects(graph);
     diff_.peak = peak_changes(before_, after_);
-    diff_.names = name_changes(before_, window(Side::before), after_, window(Side::after));
+    if (options.with_names)
+      diff_.names = name_changes(before_, window(Side::before), after_, window(Side::after));
     diff_.identical = diff_.identical && diff_.peak.empty();
     diff_.same_structure =
         std::none_of(diff_.causes.begin(), diff_.causes.end(), changes_structure);
@@ -359,8 +360,8 @@ const Rank* counterpart(const Rank& rank, const JobRanks& before, const JobRanks
   return other == after.ranks.end() ? nullptr : &*other;
 }
 
-Diff compared_ranks(const Rank& before, const Rank& after) {
-  Diff result = diff(side_of(before), side_of(after));
+Diff compared_ranks(const Rank& before, const Rank& after, const DiffOptions& options) {
+  Diff result = diff(side_of(before), side_of(after), options);
   result.rank = before.number;
   const auto trust = [](const Rank& rank) {
     return trust_in_recording(rank.inference, rank.import_notes, AnswerAbout::recorded);
@@ -395,7 +396,7 @@ Diff diff(const DiffSide& before, const DiffSide& after, const DiffOptions& opti
 }
 
 DiffReport diff(const std::string& before_path, const std::string& after_path,
-                const ImportOptions& how) {
+                const ImportOptions& how, const DiffOptions& options) {
   JobRanks before, after;
   on_all_cores(2, [&](std::size_t side) {
     (side == 0 ? before : after) =
@@ -411,7 +412,7 @@ DiffReport diff(const std::string& before_path, const std::string& after_path,
   std::size_t alone = 0;
   for (const Rank& rank : before.ranks) {
     if (const Rank* other = counterpart(rank, before, after)) {
-      Diff& added = report.ranks.emplace_back(compared_ranks(rank, *other));
+      Diff& added = report.ranks.emplace_back(compared_ranks(rank, *other, options));
       if (rank.trace && other->trace)
         added.kinds =
             changes_of_kinds(serving_steps_of(*rank.trace), serving_steps_of(*other->trace));

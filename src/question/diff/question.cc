@@ -21,7 +21,8 @@ class DiffJobs final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin(fmt::format("comparing {} with {}", before_, after_));
-    return answer_of(diff(before_, after_, reading_.options(session)));
+    return answer_of(
+        diff(before_, after_, reading_.options(session), {.with_names = session.wants("csv")}));
   }
 
  private:
