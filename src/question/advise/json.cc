@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_values.h"
 #include "document/words/csv_text.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/version.h"
@@ -49,8 +50,8 @@ Json suggestion_json(const Suggestion& one) {
                  {"upper_ns", one.upper.count()},
                  {"samples_factor", one.samples},
                  {"gain_ns", one.gain.count()},
-                 {"peak_allocated_bytes", bytes_json(one.allocated)},
-                 {"peak_reserved_bytes", bytes_json(one.reserved)},
+                 {"peak_allocated_bytes", one.allocated},
+                 {"peak_reserved_bytes", one.reserved},
                  {"fits", one.fits},
                  {"confidence", {{"word", one.confidence.word}, {"reason", one.confidence.reason}}},
                  {"critical_path", path_json(one.path)},
@@ -102,7 +103,7 @@ Json speed_up_json(const SpeedUp& one, bool asked) {
                  {"work_ns", one.work.count()},
                  {"step_time_at_best_ns", one.at_best.count()},
                  {"bound_by", key_of(one.bound_by)}};
-  object["enough"] = one.enough > 0 ? Json(one.enough) : Json(nullptr);
+  object["enough"] = unless_default(one.enough);
   if (!asked) return object;
   object["reachable"] = one.needed.has_value();
   object["needed"] = one.needed && *one.needed > 0 ? Json(*one.needed) : Json(nullptr);
@@ -128,8 +129,8 @@ Json now_json(const Advice& advice) {
           {"rates", rates_json(advice.rates, advice.breakdown, advice.step_time)},
           {"critical_path", path_json(advice.path)},
           {"bound_by", key_of(advice.bound.part)},
-          {"peak_allocated_bytes", bytes_json(advice.allocated)},
-          {"peak_reserved_bytes", bytes_json(advice.reserved)}};
+          {"peak_allocated_bytes", advice.allocated},
+          {"peak_reserved_bytes", advice.reserved}};
 }
 
 Json more_gpus_json(const MoreGpus& more) {

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "foretrace/answer/check.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
@@ -63,9 +64,9 @@ Json cause_json(const CheckCause& cause) {
                  {"bytes", cause.bytes.count},
                  {"count_before", cause.count_before},
                  {"count_after", cause.count_after}};
-  object["effect_ns"] = cause.effect ? Json(cause.effect->count()) : Json();
-  object["file"] = cause.file.empty() ? Json() : Json(cause.file);
-  object["line"] = cause.line > 0 ? Json(cause.line) : Json();
+  object["effect_ns"] = cause.effect;
+  object["file"] = unless_default(cause.file);
+  object["line"] = unless_default(cause.line);
   return object;
 }
 
@@ -74,7 +75,7 @@ Json visible_json(const std::optional<VisibleChange>& visible) {
   return {{"share", visible->share},
           {"recordings", visible->recordings},
           {"wanted_share", VisibleChange::kWanted},
-          {"recordings_for_wanted", visible->for_wanted ? Json(*visible->for_wanted) : Json()}};
+          {"recordings_for_wanted", visible->for_wanted}};
 }
 
 std::string tracked_name(const CheckReport& report, const CheckedFigure& figure) {
@@ -99,7 +100,7 @@ Json to_json(const CheckReport& report) {
                  {"notes", notes_json(report.notes)},
                  {"metrics", Json::array()},
                  {"causes", Json::array()}};
-  object["left_ns"] = report.left ? Json(report.left->count()) : Json();
+  object["left_ns"] = report.left;
   add_step_facts(report.steps, object["measured"]);
   for (const CheckedFigure& figure : report.figures)
     object["metrics"].push_back(figure_json(figure));

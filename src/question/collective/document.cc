@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/page/plot.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/answer/collective.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
@@ -45,35 +45,44 @@ std::string microseconds(Nanoseconds time) {
 
 std::string gigabytes(double bandwidth) { return to_fixed(bandwidth / kGigabyte, 2); }
 
-nlohmann::json row_json(const CollectiveRow& row) {
-  nlohmann::json json = {{"operation", row.operation},
-                         {"ranks", row.ranks},
-                         {"nodes", row.nodes},
-                         {"bytes", row.bytes.count},
-                         {"algorithm", row.algorithm},
-                         {"time_ns", row.time.count()},
-                         {"lower_ns", row.lower.count()},
-                         {"upper_ns", row.upper.count()},
-                         {"algbw_bytes_per_second", row.algorithm_bandwidth},
-                         {"busbw_bytes_per_second", row.bus_bandwidth},
-                         {"basis", row.basis}};
-  json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
-  if (row.packets) {
-    const PacketFigures& packets = *row.packets;
-    json["packets"] = {{"transport", packets.transport},
-                       {"message_mean_ns", packets.mean.count()},
-                       {"message_p50_ns", packets.median.count()},
-                       {"message_p99_ns", packets.p99.count()},
-                       {"dropped_important_bytes", packets.dropped_important.count},
-                       {"dropped_unimportant_bytes", packets.dropped_unimportant.count},
-                       {"sent_again_bytes", packets.sent_again.count},
-                       {"missing_bytes", packets.missing.count},
-                       {"deepest_queue_bytes", packets.deepest_queue.count},
-                       {"timeouts", packets.timeouts}};
-  }
-  const std::optional<double> error = row.error();
-  json["error"] = error ? nlohmann::json(*error) : nlohmann::json();
-  return json;
+Facts packet_facts(const PacketFigures& packets) {
+  Facts facts;
+  facts.fact("transport", packets.transport)
+      .fact("message_mean_ns", packets.mean)
+      .fact("message_p50_ns", packets.median)
+      .fact("message_p99_ns", packets.p99)
+      .fact("dropped_important_bytes", packets.dropped_important)
+      .fact("dropped_unimportant_bytes", packets.dropped_unimportant)
+      .fact("sent_again_bytes", packets.sent_again)
+      .fact("missing_bytes", packets.missing)
+      .fact("deepest_queue_bytes", packets.deepest_queue)
+      .fact("timeouts", packets.timeouts);
+  return facts;
+}
+
+/// Packets have columns if any row of the answer has them.
+Facts price_facts(const CollectiveRow& row, bool has_packets) {
+  Facts facts;
+  facts.detail("operation", row.operation)
+      .column("collective", row.operation)
+      .fact("ranks", row.ranks)
+      .fact("nodes", row.nodes)
+      .fact("bytes", row.bytes)
+      .fact("algorithm", row.algorithm)
+      .fact("time_ns", row.time)
+      .fact("lower_ns", row.lower)
+      .fact("upper_ns", row.upper)
+      .detail("algbw_bytes_per_second", row.algorithm_bandwidth)
+      .column("algbw_gbps", row.algorithm_bandwidth / kGigabyte)
+      .detail("busbw_bytes_per_second", row.bus_bandwidth)
+      .column("busbw_gbps", row.bus_bandwidth / kGigabyte)
+      .fact("basis", row.basis)
+      .fact("measured_ns", row.measured)
+      .fact("error", row.error());
+  if (has_packets)
+    facts.when(row.packets.has_value())
+        .object("packets", "", packet_facts(row.packets.value_or(PacketFigures{})));
+  return facts;
 }
 
 Table collective_table(const CollectiveReport& report) {
@@ -209,60 +218,48 @@ Table recorded_table(const CollectiveReport& report) {
   return table;
 }
 
-nlohmann::json spread_json(const std::optional<RecordedCollectives::Spread>& spread) {
-  if (!spread) return {};
-  return {{"typical_ns", spread->typical.count()},
-          {"least_ns", spread->least.count()},
-          {"most_ns", spread->most.count()}};
-}
-
-nlohmann::json recorded_json(const RecordedCollectives& row) {
-  const std::optional<double> error = row.error();
-  return {{"operation", row.operation},
-          {"group", row.group},
-          {"ranks", row.ranks},
-          {"nodes", row.nodes},
-          {"bytes", row.bytes > Bytes{} ? nlohmann::json(row.bytes.count) : nlohmann::json()},
-          {"count", row.count},
-          {"kernels", row.kernels},
-          {"kernel_total_ns", row.kernel_total.count()},
-          {"kernel_ns", row.kernel.count()},
-          {"matched", row.matched},
-          {"skew", spread_json(row.skew)},
-          {"last", row.last ? nlohmann::json{{"rank", row.last->rank}, {"times", row.last->times}}
-                            : nlohmann::json()},
-          {"transfer", spread_json(row.transfer)},
-          {"busbw_bytes_per_second",
-           row.bus_bandwidth > 0 ? nlohmann::json(row.bus_bandwidth) : nlohmann::json()},
-          {"priced_ns", row.priced ? nlohmann::json(row.priced->count()) : nlohmann::json()},
-          {"error", error ? nlohmann::json(*error) : nlohmann::json()}};
-}
-
-void write_spread(const std::optional<RecordedCollectives::Spread>& spread, std::ostream& out) {
+void add_spread(const std::string& key, const std::optional<RecordedCollectives::Spread>& spread,
+                Facts& facts) {
+  const auto known = [&](Nanoseconds time) {
+    return spread ? nlohmann::json(time) : nlohmann::json();
+  };
+  const auto [typical, least, most] = spread.value_or(RecordedCollectives::Spread{});
+  facts.column(key + "_ns", known(typical))
+      .column(key + "_least_ns", known(least))
+      .column(key + "_most_ns", known(most));
+  facts.detail(key, nullptr);
   if (spread)
-    out << ',' << spread->typical.count() << ',' << spread->least.count() << ','
-        << spread->most.count();
-  else
-    out << ",,,";
+    facts.detail(
+        key,
+        {{"typical_ns", typical.count()}, {"least_ns", least.count()}, {"most_ns", most.count()}});
 }
 
-void write_recorded_csv(const CollectiveReport& report, std::ostream& out) {
-  out << "collective,group,ranks,nodes,bytes,count,kernels,kernel_total_ns,kernel_ns,skew_ns,"
-         "skew_least_ns,skew_most_ns,transfer_ns,transfer_least_ns,transfer_most_ns,busbw_gbps,"
-         "priced_ns,error,matched,last_rank,last_times\n";
-  for (const RecordedCollectives& row : report.recorded) {
-    const std::optional<double> error = row.error();
-    out << csv_text(row.operation) << ',' << csv_text(row.group) << ',' << row.ranks << ','
-        << row.nodes << ',' << (row.bytes > Bytes{} ? std::to_string(row.bytes.count) : "") << ','
-        << row.count << ',' << row.kernels << ',' << row.kernel_total.count() << ','
-        << row.kernel.count();
-    write_spread(row.skew, out);
-    write_spread(row.transfer, out);
-    out << ',' << (row.bus_bandwidth > 0 ? to_text(row.bus_bandwidth / kGigabyte) : "") << ','
-        << (row.priced ? std::to_string(row.priced->count()) : "") << ','
-        << (error ? to_text(*error) : "") << ',' << row.matched << ','
-        << (row.last ? fmt::format("{},{}", row.last->rank, row.last->times) : ",") << '\n';
-  }
+Facts recorded_facts(const RecordedCollectives& row) {
+  Facts facts;
+  facts.detail("operation", row.operation)
+      .column("collective", row.operation)
+      .fact("group", row.group)
+      .fact("ranks", row.ranks)
+      .fact("nodes", row.nodes)
+      .fact("bytes", unless_default(row.bytes))
+      .fact("count", row.count)
+      .fact("kernels", row.kernels)
+      .fact("kernel_total_ns", row.kernel_total)
+      .fact("kernel_ns", row.kernel);
+  add_spread("skew", row.skew, facts);
+  add_spread("transfer", row.transfer, facts);
+  const bool has_last = row.last.has_value();
+  const auto [rank, times] = row.last.value_or(RecordedCollectives::Last{});
+  facts.detail("busbw_bytes_per_second", unless_default(row.bus_bandwidth))
+      .column("busbw_gbps", unless_default(row.bus_bandwidth / kGigabyte))
+      .fact("priced_ns", row.priced)
+      .fact("error", row.error())
+      .fact("matched", row.matched)
+      .column("last_rank", has_last ? nlohmann::json(rank) : nlohmann::json())
+      .column("last_times", has_last ? nlohmann::json(times) : nlohmann::json())
+      .detail("last", nullptr);
+  if (has_last) facts.detail("last", {{"rank", rank}, {"times", times}});
+  return facts;
 }
 
 /// Bytes in the units in which buffers are round: 1048576 is 1 MiB and 1000000 is 1 MB.
@@ -369,36 +366,18 @@ std::string largest_of(const CollectiveReport& report) {
 }  // namespace
 
 void write_csv(const CollectiveReport& report, std::ostream& out) {
-  if (report.rows.empty() && !report.recorded.empty()) return write_recorded_csv(report, out);
-  out << "collective,ranks,nodes,bytes,algorithm,time_ns,lower_ns,upper_ns,algbw_gbps,busbw_gbps,"
-         "basis,measured_ns,error";
-  if (has_packets(report))
-    out << ",transport,message_mean_ns,message_p50_ns,message_p99_ns,dropped_important_bytes,"
-           "dropped_unimportant_bytes,sent_again_bytes,missing_bytes,deepest_queue_bytes,timeouts";
-  out << '\n';
-  for (const CollectiveRow& row : report.rows) {
-    const std::optional<double> error = row.error();
-    out << row.operation << ',' << row.ranks << ',' << row.nodes << ',' << row.bytes.count << ','
-        << csv_text(row.algorithm) << ',' << row.time.count() << ',' << row.lower.count() << ','
-        << row.upper.count() << ',' << to_text(row.algorithm_bandwidth / kGigabyte) << ','
-        << to_text(row.bus_bandwidth / kGigabyte) << ',' << csv_text(row.basis) << ','
-        << (row.measured ? std::to_string(row.measured->count()) : "") << ','
-        << (error ? to_text(*error) : "");
-    if (const auto& packets = row.packets)
-      out << ',' << packets->transport << ',' << packets->mean.count() << ','
-          << packets->median.count() << ',' << packets->p99.count() << ','
-          << packets->dropped_important.count << ',' << packets->dropped_unimportant.count << ','
-          << packets->sent_again.count << ',' << packets->missing.count << ','
-          << packets->deepest_queue.count << ',' << packets->timeouts;
-    out << '\n';
-  }
+  if (report.rows.empty() && !report.recorded.empty())
+    return write_rows(report.recorded, recorded_facts, out);
+  const bool with_packets = has_packets(report);
+  write_rows(
+      report.rows, [&](const CollectiveRow& row) { return price_facts(row, with_packets); }, out);
 }
 
 nlohmann::json to_json(const CollectiveReport& report) {
-  nlohmann::json rows = nlohmann::json::array(), errors = nlohmann::json::array();
-  nlohmann::json recorded = nlohmann::json::array();
-  for (const RecordedCollectives& row : report.recorded) recorded.push_back(recorded_json(row));
-  for (const CollectiveRow& row : report.rows) rows.push_back(row_json(row));
+  nlohmann::json errors = nlohmann::json::array();
+  const auto facts_of = [](const CollectiveRow& row) {
+    return price_facts(row, row.packets.has_value());
+  };
   for (const CollectiveError& error : report.errors)
     errors.push_back({{"what", error.what},
                       {"rows", error.rows},
@@ -409,11 +388,10 @@ nlohmann::json to_json(const CollectiveReport& report) {
           {"machine", report.machine},
           {"fidelity", report.fidelity},
           {"groups", report.groups},
-          {"rows", rows},
-          {"recorded", recorded},
+          {"rows", rows_json(report.rows, facts_of)},
+          {"recorded", rows_json(report.recorded, recorded_facts)},
           {"errors", errors},
-          {"calibration",
-           report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
+          {"calibration", unless_default(report.calibration)},
           {"assumptions", report.assumptions},
           {"notes", notes_json(report.notes)}};
 }

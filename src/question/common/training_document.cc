@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "base/wording.h"
 #include "foretrace/answer/training.h"
 #include "foretrace/units.h"
@@ -89,13 +90,13 @@ nlohmann::json training_json(const std::optional<TrainingRun>& run) {
                 {"between_s", run->failures->between},
                 {"checkpoint_every_s", run->failures->checkpoint_every}};
   return {{"steps", run->steps},
-          {"tokens", run->tokens ? nlohmann::json(*run->tokens) : nlohmann::json()},
+          {"tokens", run->tokens},
           {"gpus", run->gpus},
           {"time_s", ranged_json(run->seconds)},
           {"price", ranged_json(run->price)},
           {"network_share", run->price ? nlohmann::json(run->network_of_hour / run->price_of_hour)
                                        : nlohmann::json()},
-          {"currency", run->currency.empty() ? nlohmann::json() : nlohmann::json(run->currency)},
+          {"currency", unless_default(run->currency)},
           {"energy_wh", ranged_json(run->energy)},
           {"failures", failures},
           {"assumptions", run->assumptions}};

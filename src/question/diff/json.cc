@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/timeline.h"
 #include "question/diff/words.h"
@@ -43,7 +44,7 @@ Json diff_side_json(const DiffSideReport& side) {
             {"longest_step_ns", side.times.slowest.count()},
             {"content", content_json(side.content)},
             {"breakdown", parts_json(side.breakdown)},
-            {"peak_allocated_bytes", bytes_json(side.peak_allocated)},
+            {"peak_allocated_bytes", side.peak_allocated},
             {"tasks", side.tasks}};
   add_step_facts(side.times, json);
   return json;

@@ -10,7 +10,7 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/answer/generation.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
@@ -18,7 +18,7 @@
 namespace foretrace {
 namespace {
 
-std::string shape_word(bool is_covered) { return is_covered ? "covered" : "extrapolated"; }
+std::string_view shape_word(bool is_covered) { return is_covered ? "covered" : "extrapolated"; }
 
 std::string milliseconds(Nanoseconds time) {
   return to_fixed(static_cast<double>(time.count()) / 1e6, 1);
@@ -61,22 +61,33 @@ nlohmann::json step_json(const GeneratedStep& step) {
           {"layers", layers}};
 }
 
-nlohmann::json row_json(const GeneratedRow& row) {
-  nlohmann::json json = {{"row", row.number},
-                         {"name", row.name},
-                         {"time_ns", row.time.count()},
-                         {"lower_ns", row.lower.count()},
-                         {"upper_ns", row.upper.count()},
-                         {"allocated_bytes", row.allocated.count},
-                         {"shapes", shape_word(row.is_covered)},
-                         {"calibrated_on", row.was_fitted},
-                         {"out_of_memory", row.runs_out},
-                         {"out_of_memory_probability", row.out_of_memory},
-                         {"measured_out_of_memory", row.ran_out}};
-  const auto error = row.error();
-  json["measured_ns"] = row.measured ? nlohmann::json(row.measured->count()) : nlohmann::json();
-  json["error"] = number_json(error);
-  return json;
+Facts row_facts(const GeneratedRow& row) {
+  Facts facts;
+  facts.fact("row", row.number)
+      .fact("name", row.name)
+      .fact("time_ns", row.time)
+      .fact("lower_ns", row.lower)
+      .fact("upper_ns", row.upper)
+      .fact("measured_ns", row.measured)
+      .fact("error", row.error())
+      .fact("allocated_bytes", row.allocated)
+      .fact("out_of_memory", row.runs_out)
+      .detail("out_of_memory_probability", row.out_of_memory)
+      .fact("measured_out_of_memory", row.ran_out)
+      .fact("shapes", shape_word(row.is_covered))
+      .fact("calibrated_on", row.was_fitted);
+  return facts;
+}
+
+/// The row of a step that no row of a file asks for.
+GeneratedRow row_of(const GeneratedStep& step) {
+  return {.name = step.model,
+          .time = step.time,
+          .lower = step.lower,
+          .upper = step.upper,
+          .allocated = step.allocated,
+          .is_covered = step.is_covered,
+          .runs_out = step.out_of_memory > .5};
 }
 
 nlohmann::json score_json(const GeneratedScore& score) {
@@ -85,9 +96,9 @@ nlohmann::json score_json(const GeneratedScore& score) {
           {"median", score.median},
           {"p90", score.ninetieth},
           {"in_interval", score.in_interval},
-          {"rank_correlation", number_json(score.rank_correlation)},
-          {"top1_regret", number_json(score.regret)},
-          {"memory_median", number_json(score.memory_median)},
+          {"rank_correlation", score.rank_correlation},
+          {"top1_regret", score.regret},
+          {"memory_median", score.memory_median},
           {"out_of_memory",
            {{"measured", score.ran_out},
             {"found", score.found},
@@ -165,7 +176,7 @@ Table row_table(const std::vector<GeneratedRow>& rows) {
                           error ? to_percent(*error) : "-",
                           row.was_fitted   ? "calibrated on"
                           : row.is_guessed ? "guessed layout"
-                                           : shape_word(row.is_covered)});
+                                           : std::string(shape_word(row.is_covered))});
   }
   return table;
 }
@@ -194,39 +205,25 @@ Table score_table(const GeneratedScore& score) {
 }  // namespace
 
 nlohmann::json to_json(const GenerationReport& report) {
-  nlohmann::json rows = nlohmann::json::array(), fitted = nlohmann::json::object();
-  for (const GeneratedRow& row : report.rows) rows.push_back(row_json(row));
+  nlohmann::json fitted = nlohmann::json::object();
   for (const auto& [name, value, unit] : report.constants)
     fitted[name] = {{"value", value}, {"unit", unit}};
   return {{"schema", "foretrace.generation/1"},
           {"tool", {{"version", kVersion}}},
           {"step", report.step ? step_json(*report.step) : nlohmann::json()},
           {"training", training_json(report.training)},
-          {"rows", rows},
+          {"rows", rows_json(report.rows, row_facts)},
           {"score", report.score ? score_json(*report.score) : nlohmann::json()},
           {"constants", fitted},
-          {"calibration",
-           report.calibration.empty() ? nlohmann::json() : nlohmann::json(report.calibration)},
+          {"calibration", unless_default(report.calibration)},
           {"assumptions", report.assumptions},
           {"notes", notes_json(report.notes)}};
 }
 
 void write_csv(const GenerationReport& report, std::ostream& out) {
-  out << "row,name,time_ns,lower_ns,upper_ns,measured_ns,error,allocated_bytes,out_of_memory,"
-         "measured_out_of_memory,shapes,calibrated_on\n";
-  for (const GeneratedRow& row : report.rows) {
-    const auto error = row.error();
-    out << row.number << ',' << csv_text(row.name) << ',' << row.time.count() << ','
-        << row.lower.count() << ',' << row.upper.count() << ','
-        << (row.measured ? std::to_string(row.measured->count()) : "") << ','
-        << (error ? to_text(*error) : "") << ',' << row.allocated.count << ',' << row.runs_out
-        << ',' << row.ran_out << ',' << shape_word(row.is_covered) << ',' << row.was_fitted << '\n';
-  }
-  if (!report.step) return;
-  const GeneratedStep& step = *report.step;
-  out << "0," << csv_text(step.model) << ',' << step.time.count() << ',' << step.lower.count()
-      << ',' << step.upper.count() << ",,," << step.allocated.count << ','
-      << (step.out_of_memory > .5) << ",0," << shape_word(step.is_covered) << ",0\n";
+  std::vector<GeneratedRow> rows = report.rows;
+  if (report.step) rows.push_back(row_of(*report.step));
+  write_rows(rows, row_facts, out);
 }
 
 Document document_of(const GenerationReport& report) {

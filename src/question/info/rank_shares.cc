@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 
+#include "base/json_values.h"
 #include "base/wording.h"
 #include "document/words/csv_text.h"
 #include "foretrace/answer/census.h"
@@ -130,7 +131,7 @@ void add_rank_shares(const RankShares& rank, nlohmann::json& object) {
   if (rank.steps == nullptr) return;
   object["breakdown"] = breakdown_json(rank.breakdown);
   object["communication_time_ns"] = rank.communication.count();
-  object["hidden_communication"] = number_json(rank.hidden());
+  object["hidden_communication"] = rank.hidden();
 }
 
 }  // namespace foretrace

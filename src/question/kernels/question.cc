@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "base/wording.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "document/words/table.h"
 #include "foretrace/question/kernels.h"
 #include "question/common/forms.h"
@@ -14,6 +14,10 @@ namespace {
 struct ShownKernels {
   KernelReport report;
   std::size_t top = 0;
+
+  std::span<const KernelRow> rows() const {
+    return std::span(report.rows).first(std::min(top, report.rows.size()));
+  }
 };
 
 std::string per_second(double flops_per_second) {
@@ -65,25 +69,25 @@ Document document_of(const ShownKernels& shown) {
   return document;
 }
 
+Facts kernel_facts(const KernelRow& row) {
+  Facts facts;
+  facts.fact("op", row.op)
+      .fact("shapes", row.shapes)
+      .fact("kernel", row.kernel)
+      .fact("count", row.count)
+      .fact("time_ns", row.time)
+      .fact("each_ns", row.each)
+      .fact("flops", unless_default(row.flops))
+      .fact("flops_per_second", unless_default(row.flops_per_second()))
+      .fact("peak_flops_per_second", unless_default(row.peak_flops))
+      .fact("of_roofline", unless_default(row.of_roofline))
+      .fact("lost_ns", row.lost())
+      .fact("arithmetic", row.arithmetic);
+  return facts;
+}
+
 nlohmann::json to_json(const ShownKernels& shown) {
   const KernelReport& report = shown.report;
-  nlohmann::json rows = nlohmann::json::array();
-  for (const KernelRow& row : report.rows) {
-    if (rows.size() == shown.top) break;
-    const auto known = [](double value) { return value > 0 ? nlohmann::json(value) : nullptr; };
-    rows.push_back({{"op", row.op},
-                    {"shapes", row.shapes},
-                    {"kernel", row.kernel},
-                    {"count", row.count},
-                    {"time_ns", row.time.count()},
-                    {"each_ns", row.each.count()},
-                    {"flops", known(row.flops)},
-                    {"flops_per_second", known(row.flops_per_second())},
-                    {"peak_flops_per_second", known(row.peak_flops)},
-                    {"of_roofline", known(row.of_roofline)},
-                    {"lost_ns", row.lost().count()},
-                    {"arithmetic", row.arithmetic}});
-  }
   return {{"schema", "foretrace.kernels/1"},
           {"trace", report.trace},
           {"device", report.device},
@@ -94,20 +98,11 @@ nlohmann::json to_json(const ShownKernels& shown) {
           {"known_time_ns", report.known.count()},
           {"of_roofline", report.of_roofline},
           {"kinds", report.rows.size()},
-          {"kernels", std::move(rows)}};
+          {"kernels", rows_json(shown.rows(), kernel_facts)}};
 }
 
 void write_csv(const ShownKernels& shown, std::ostream& out) {
-  out << "op,shapes,kernel,count,time_ns,each_ns,flops,flops_per_second,peak_flops_per_second,"
-         "of_roofline,lost_ns,arithmetic\n";
-  std::size_t written = 0;
-  for (const KernelRow& row : shown.report.rows) {
-    if (written++ == shown.top) break;
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_text(row.op),
-                       csv_text(row.shapes), csv_text(row.kernel), row.count, row.time.count(),
-                       row.each.count(), row.flops, row.flops_per_second(), row.peak_flops,
-                       row.of_roofline, row.lost().count(), row.arithmetic);
-  }
+  write_rows(shown.rows(), kernel_facts, out);
 }
 
 class Kernels final : public Question {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "foretrace/answer/memory.h"
 #include "foretrace/machine.h"
 #include "foretrace/version.h"
@@ -101,7 +102,7 @@ Json growth_json(const GrowthSection& section) {
                           {"per_step_bytes", row.per_step.count}});
   }
   Json object = {{"step_starts", std::move(starts)}, {"candidates", std::move(candidates)}};
-  object["per_step_bytes"] = section.per_step ? Json(section.per_step->count) : Json();
+  object["per_step_bytes"] = section.per_step;
   return object;
 }
 
@@ -189,7 +190,7 @@ Json allocator_json(const ReplayedAllocator& allocator) {
                  {"retries", allocator.retries},
                  {"out_of_memory", nullptr}};
   const auto known = [&](const char* key, const std::optional<Bytes>& bytes) {
-    object[key] = bytes ? Json(bytes->count) : Json();
+    object[key] = bytes;
   };
   known("recorded_peak_reserved_bytes", allocator.recorded_reserved);
   known("recorded_peak_allocated_bytes", allocator.recorded_allocated);
@@ -223,7 +224,7 @@ Json summaries_json(const std::vector<MemorySummary>& rows) {
                    {"name", row.name},
                    {"peak_allocated_bytes", row.peak.count},
                    {"fits", row.fits}};
-    object["peak_reserved_bytes"] = row.reserved ? Json(row.reserved->count) : Json();
+    object["peak_reserved_bytes"] = row.reserved;
     all.push_back(std::move(object));
   }
   return all;

@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/page/plot.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "document/words/table.h"
 #include "foretrace/answer/plan.h"
 #include "foretrace/version.h"
@@ -194,27 +194,25 @@ std::string front_title(const PlanReport& report, std::size_t rows) {
       report.currency.empty() ? "" : " and price", rows, report.front.size());
 }
 
-nlohmann::json rows_json(const std::vector<PlanRow>& rows) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const PlanRow& row : rows) {
-    all.push_back({{"role", row.role},
-                   {"layout", row.layout},
-                   {"gpus", row.gpus},
-                   {"step_time_ns", row.time.count()},
-                   {"lower_ns", row.lower.count()},
-                   {"upper_ns", row.upper.count()},
-                   {"bubble_ns", row.bubble.count()},
-                   {"network_ns", row.network.count()},
-                   {"kernels_ns", row.kernels.count()},
-                   {"reserved_bytes", row.reserved.count},
-                   {"model_flops_utilization", row.utilization},
-                   {"tokens_per_second", row.tokens_per_second},
-                   {"price_of_1000_steps", number_json(row.cost)},
-                   {"shapes", row.is_covered ? "covered" : "extrapolated"},
-                   {"fits", row.fits},
-                   {"lost_to", row.loss}});
-  }
-  return all;
+Facts layout_facts(const PlanRow& row) {
+  Facts facts;
+  facts.fact("role", row.role)
+      .fact("layout", row.layout)
+      .fact("gpus", row.gpus)
+      .fact("step_time_ns", row.time)
+      .fact("lower_ns", row.lower)
+      .fact("upper_ns", row.upper)
+      .fact("bubble_ns", row.bubble)
+      .fact("network_ns", row.network)
+      .fact("kernels_ns", row.kernels)
+      .fact("reserved_bytes", row.reserved)
+      .fact("model_flops_utilization", row.utilization)
+      .fact("tokens_per_second", row.tokens_per_second)
+      .fact("price_of_1000_steps", row.cost)
+      .fact("shapes", row.is_covered ? "covered" : "extrapolated")
+      .fact("fits", row.fits)
+      .fact("lost_to", row.loss);
+  return facts;
 }
 
 nlohmann::json strategy_json(const std::optional<PlanStrategy>& strategy) {
@@ -294,50 +292,38 @@ std::string fastest_of(const PlanReport& report) {
 nlohmann::json to_json(const PlanReport& report) {
   nlohmann::json launches = nlohmann::json::array(), lost = nlohmann::json::object();
   for (const PlanReport::Launch& launch : report.launches)
-    launches.push_back({{"program", launch.program},
-                        {"layout", launch.row ? rows_json({*launch.row})[0] : nlohmann::json()},
-                        {"flags", launch.flags},
-                        {"file", launch.file}});
+    launches.push_back(
+        {{"program", launch.program},
+         {"layout", launch.row ? layout_facts(*launch.row).json() : nlohmann::json()},
+         {"flags", launch.flags},
+         {"file", launch.file}});
   for (const auto& [loss, count] : report.losses) lost[loss] = count;
-  return {
-      {"schema", "foretrace.plan/1"},
-      {"tool", {{"version", kVersion}}},
-      {"model", report.model},
-      {"trace", report.trace.empty() ? nlohmann::json() : nlohmann::json(report.trace)},
-      {"machine", report.machine},
-      {"global_batch", report.global_batch},
-      {"limit_bytes", report.limit.count},
-      {"currency", report.currency.empty() ? nlohmann::json() : nlohmann::json(report.currency)},
-      {"strategy", strategy_json(report.strategy)},
-      {"layouts", report.layouts},
-      {"replayed", report.replayed},
-      {"ranked", rows_json(report.ranked)},
-      {"front", rows_json(report.front)},
-      {"not_shown_lost_to", lost},
-      {"command", report.command},
-      {"launches", launches},
-      {"measured", report.measured ? to_json(*report.measured) : nlohmann::json()},
-      {"training", training_json(report.training)},
-      {"assumptions", report.assumptions},
-      {"notes", notes_json(report.notes)}};
+  return {{"schema", "foretrace.plan/1"},
+          {"tool", {{"version", kVersion}}},
+          {"model", report.model},
+          {"trace", unless_default(report.trace)},
+          {"machine", report.machine},
+          {"global_batch", report.global_batch},
+          {"limit_bytes", report.limit.count},
+          {"currency", unless_default(report.currency)},
+          {"strategy", strategy_json(report.strategy)},
+          {"layouts", report.layouts},
+          {"replayed", report.replayed},
+          {"ranked", rows_json(report.ranked, layout_facts)},
+          {"front", rows_json(report.front, layout_facts)},
+          {"not_shown_lost_to", lost},
+          {"command", report.command},
+          {"launches", launches},
+          {"measured", report.measured ? to_json(*report.measured) : nlohmann::json()},
+          {"training", training_json(report.training)},
+          {"assumptions", report.assumptions},
+          {"notes", notes_json(report.notes)}};
 }
 
 void write_csv(const PlanReport& report, std::ostream& out) {
-  out << "list,role,layout,gpus,step_time_ns,lower_ns,upper_ns,bubble_ns,network_ns,kernels_ns,"
-         "reserved_bytes,model_flops_utilization,tokens_per_second,price_of_1000_steps,fits,lost_"
-         "to\n";
-  const auto write = [&](const char* list, const std::vector<PlanRow>& rows) {
-    for (const PlanRow& row : rows) {
-      out << list << ',' << csv_text(row.role) << ',' << csv_text(row.layout) << ',' << row.gpus
-          << ',' << row.time.count() << ',' << row.lower.count() << ',' << row.upper.count() << ','
-          << row.bubble.count() << ',' << row.network.count() << ',' << row.kernels.count() << ','
-          << row.reserved.count << ',' << to_text(row.utilization) << ','
-          << to_text(row.tokens_per_second) << ',' << (row.cost ? to_text(*row.cost) : "") << ','
-          << row.fits << ',' << row.loss << '\n';
-    }
-  };
-  write("ranked", report.ranked);
-  write("front", report.front);
+  out << "list," << layout_facts(PlanRow{}).heading();
+  for (const PlanRow& row : report.ranked) out << "ranked," << layout_facts(row).line();
+  for (const PlanRow& row : report.front) out << "front," << layout_facts(row).line();
 }
 
 Document document_of(const PlanReport& report) {

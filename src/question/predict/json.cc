@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/answer/figure.h"
 #include "foretrace/answer/interval_level.h"
@@ -41,10 +42,10 @@ Json to_json(const std::vector<MemoryPeak>& peaks) {
     all.push_back(
         {{"device", peak.device},
          {"peak_allocated_bytes", peak.peak_allocated.count},
-         {"lower_allocated_bytes", bytes_json(peak.lower_allocated)},
-         {"upper_allocated_bytes", bytes_json(peak.upper_allocated)},
-         {"peak_reserved_bytes", bytes_json(peak.peak_reserved)},
-         {"recorded_reserved_bytes", bytes_json(peak.recorded_reserved)},
+         {"lower_allocated_bytes", peak.lower_allocated},
+         {"upper_allocated_bytes", peak.upper_allocated},
+         {"peak_reserved_bytes", peak.peak_reserved},
+         {"recorded_reserved_bytes", peak.recorded_reserved},
          {"out_of_memory", peak.out_of_memory ? to_json(*peak.out_of_memory) : Json(nullptr)}});
   }
   return all;
@@ -111,22 +112,20 @@ Json unprofiled_json(const Prediction& prediction) {
 }
 
 Json predicted_json(const Prediction& prediction) {
-  return {
-      {"step_time_ns", prediction.predicted.step_time.count()},
-      {"steps", nanoseconds(prediction.predicted.each)},
-      {"step_kinds", step_kinds_json(prediction)},
-      {"open_ns", open_json(prediction.predicted_open)},
-      {"lower_ns", prediction.lower.count()},
-      {"upper_ns", prediction.upper.count()},
-      {"interval_source", prediction.interval_source},
-      {"interval", interval_json(prediction)},
-      {"breakdown_ns", breakdown_json(prediction.predicted_breakdown)},
-      {"rates", rates_json(prediction.predicted_rates, prediction.predicted_breakdown,
-                           prediction.predicted.step_time)},
-      {"memory", to_json(prediction.predicted_memory)},
-      {"memory_limit_bytes",
-       prediction.memory_limit == Bytes{} ? Json(nullptr) : Json(prediction.memory_limit.count)},
-      {"assumptions", prediction.assumptions}};
+  return {{"step_time_ns", prediction.predicted.step_time.count()},
+          {"steps", nanoseconds(prediction.predicted.each)},
+          {"step_kinds", step_kinds_json(prediction)},
+          {"open_ns", open_json(prediction.predicted_open)},
+          {"lower_ns", prediction.lower.count()},
+          {"upper_ns", prediction.upper.count()},
+          {"interval_source", prediction.interval_source},
+          {"interval", interval_json(prediction)},
+          {"breakdown_ns", breakdown_json(prediction.predicted_breakdown)},
+          {"rates", rates_json(prediction.predicted_rates, prediction.predicted_breakdown,
+                               prediction.predicted.step_time)},
+          {"memory", to_json(prediction.predicted_memory)},
+          {"memory_limit_bytes", unless_default(prediction.memory_limit)},
+          {"assumptions", prediction.assumptions}};
 }
 
 /// Returns the ends of the intervals of a rank's steps, which have the same relative uncertainty as
@@ -197,14 +196,6 @@ Json breakdown_json(const Breakdown& breakdown) {
   return parts;
 }
 
-Json number_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
-Json bytes_json(const std::optional<Bytes>& bytes) {
-  return bytes ? Json(bytes->count) : Json(nullptr);
-}
-
 nlohmann::json rank_facts_json(const RankFacts& facts) {
   return {{"matched_collectives", facts.matched},
           {"unmatched_collectives", facts.unmatched},
@@ -218,7 +209,7 @@ nlohmann::json rank_facts_json(const RankFacts& facts) {
 }
 
 Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds step_time) {
-  const auto known = [](double value) { return value > 0 ? Json(value) : Json(nullptr); };
+  const auto known = [](double value) { return unless_default(value); };
   const double per_second = step_time > 0ns ? 1e9 / static_cast<double>(step_time.count()) : 0;
   const std::optional<double> utilization = flops_utilization(rates, step_time);
   return {{"samples_per_second", known(rates.samples * per_second)},
@@ -226,7 +217,7 @@ Json rates_json(const StepRates& rates, const Breakdown& breakdown, Nanoseconds 
           {"flops_per_step", known(rates.flops)},
           {"known_share", rates.known_share},
           {"peak_flops_per_second", known(rates.peak_flops)},
-          {"mfu", number_json(utilization)},
+          {"mfu", utilization},
           {"exposed_communication", exposed_communication(breakdown, step_time)}};
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_values.h"
 #include "base/shown.h"
 #include "foretrace/answer/trust.h"
 #include "question/words/json_parts.h"
@@ -20,8 +21,8 @@ nlohmann::json to_json(const Trust& trust) {
     reasons.push_back({{"name", reason.name},
                        {"grade", to_string(reason.grade)},
                        {"text", reason.text},
-                       {"value", number_json(reason.value)},
-                       {"limit", number_json(reason.limit)}});
+                       {"value", reason.value},
+                       {"limit", reason.limit}});
   }
   return {{"grade", to_string(trust.grade())}, {"reasons", std::move(reasons)}};
 }

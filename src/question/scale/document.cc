@@ -12,7 +12,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/page/plot.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/answer/scale.h"
 #include "foretrace/answer/trust.h"
 #include "foretrace/version.h"
@@ -153,46 +153,33 @@ std::string plot(const ScaleReport& report) {
   return html_plot(std::move(all));
 }
 
+Facts scale_facts(const ScalePoint& point) {
+  Facts facts;
+  facts.fact("scheme", point.scheme).fact("gpus", point.gpus);
+  facts.when(point.refused.empty())
+      .fact("step_time_ns", point.step_time)
+      .fact("lower_ns", point.lower)
+      .fact("upper_ns", point.upper)
+      .fact("throughput", point.throughput)
+      .fact("efficiency", point.efficiency)
+      .fact("transfer_ns", point.transfer)
+      .fact("exposed_ns", point.exposed)
+      .detail("lateness_ns", point.late)
+      .fact("peak_allocated_bytes", point.peak)
+      .fact("samples_per_second", point.rate)
+      .detail("training", training_json(point.training))
+      .fact("trust", to_string(point.trust));
+  facts.when(!point.refused.empty()).fact("refused", point.refused);
+  return facts;
+}
+
 }  // namespace
 
 void write_csv(const ScaleReport& report, std::ostream& out) {
-  out << "scheme,gpus,step_time_ns,lower_ns,upper_ns,throughput,efficiency,transfer_ns,exposed_ns,"
-         "peak_allocated_bytes,samples_per_second,trust,refused\n";
-  for (const ScalePoint& point : report.points) {
-    out << csv_text(point.scheme) << ',' << point.gpus << ',';
-    if (point.refused.empty())
-      out << point.step_time.count() << ',' << point.lower.count() << ',' << point.upper.count()
-          << ',' << to_text(point.throughput) << ',' << to_text(point.efficiency) << ','
-          << point.transfer.count() << ',' << point.exposed.count() << ','
-          << (point.peak ? std::to_string(point.peak->count) : "") << ','
-          << (point.rate ? to_text(*point.rate) : "") << ',' << to_string(point.trust) << ",\n";
-    else
-      out << ",,,,,,,,,," << csv_text(point.refused) << '\n';
-  }
+  write_rows(report.points, scale_facts, out);
 }
 
 nlohmann::json to_json(const ScaleReport& report) {
-  nlohmann::json points = nlohmann::json::array();
-  for (const ScalePoint& point : report.points) {
-    nlohmann::json json = {{"scheme", point.scheme}, {"gpus", point.gpus}};
-    if (point.refused.empty()) {
-      json.update({{"step_time_ns", point.step_time.count()},
-                   {"lower_ns", point.lower.count()},
-                   {"upper_ns", point.upper.count()},
-                   {"throughput", point.throughput},
-                   {"efficiency", point.efficiency},
-                   {"transfer_ns", point.transfer.count()},
-                   {"exposed_ns", point.exposed.count()},
-                   {"lateness_ns", point.late.count()},
-                   {"trust", to_string(point.trust)}});
-      json["peak_allocated_bytes"] = bytes_json(point.peak);
-      json["samples_per_second"] = number_json(point.rate);
-      json["training"] = training_json(point.training);
-    } else {
-      json["refused"] = point.refused;
-    }
-    points.push_back(std::move(json));
-  }
   return {{"schema", "foretrace.scale/1"},
           {"tool", {{"version", kVersion}}},
           {"inputs", inputs_json(report.inputs)},
@@ -200,7 +187,7 @@ nlohmann::json to_json(const ScaleReport& report) {
           {"changes", report.changes},
           {"gpus_per_worker", report.gpus_per_worker},
           {"recorded_step_time_ns", report.recorded.count()},
-          {"points", points},
+          {"points", rows_json(report.points, scale_facts)},
           {"limits", report.limits},
           {"assumptions", report.assumptions},
           {"trust", to_json(report.trust)}};

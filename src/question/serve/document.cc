@@ -13,7 +13,7 @@
 #include "base/shown.h"
 #include "base/wording.h"
 #include "document/page/plot.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/answer/serving.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
@@ -239,75 +239,97 @@ std::string summary_of(const ServingPoint& point) {
                      speed(point.upper_output_tokens), price, point.bound);
 }
 
-nlohmann::json figure_json(const LatencyFigure& figure) {
-  nlohmann::json json = {{"mean_ns", figure.mean.count()},
-                         {"p50_ns", figure.p50.count()},
-                         {"p90_ns", figure.p90.count()},
-                         {"p99_ns", figure.p99.count()}};
-  if (figure.interval)
-    json.update({{"lower_ns", figure.interval->first.count()},
-                 {"upper_ns", figure.interval->second.count()}});
-  return json;
+Facts latency_facts(const LatencyFigure& figure) {
+  const auto [lower, upper] = figure.interval.value_or(std::pair(0ns, 0ns));
+  Facts facts;
+  facts.fact("mean_ns", figure.mean);
+  facts.when(figure.interval.has_value()).fact("lower_ns", lower).fact("upper_ns", upper);
+  facts.when(true)
+      .detail("p50_ns", figure.p50)
+      .detail("p90_ns", figure.p90)
+      .fact("p99_ns", figure.p99);
+  return facts;
 }
 
-nlohmann::json price_json(const RangedNumber& price) {
+nlohmann::json range_json(const RangedNumber& price) {
   return {{"point", price.point}, {"lower", price.lower}, {"upper", price.upper}};
 }
 
-nlohmann::json point_json(const ServingPoint& point) {
-  nlohmann::json json = {{"changed", point.changed}};
-  if (!point.refused.empty()) {
-    json["refused"] = point.refused;
-    return json;
+nlohmann::json price_json(const std::optional<TokenPrice>& price) {
+  if (!price) return {};
+  return {{"currency", price->currency},
+          {"of_gpu_hour", price->of_hour},
+          {"of_a_million_output_tokens", range_json(price->output)},
+          {"of_a_million_tokens", range_json(price->all)}};
+}
+
+void add_price_columns(const std::optional<TokenPrice>& known, Facts& facts) {
+  const TokenPrice price = known.value_or(TokenPrice{});
+  facts.when(known.has_value())
+      .column("currency", price.currency)
+      .column("price_of_a_million_output_tokens", price.output.point)
+      .column("price_lower", price.output.lower)
+      .column("price_upper", price.output.upper)
+      .column("price_of_a_million_tokens", price.all.point);
+}
+
+/// Columns that only some answers have.
+struct ServingColumns {
+  bool prices = false, slo = false;
+};
+
+Facts point_facts(const ServingPoint& point, const ServingColumns& columns) {
+  const bool is_answered = point.refused.empty();
+  Facts facts;
+  facts.fact("changed", point.changed);
+  facts.when(is_answered);
+  for (const char* name : {"ttft", "tpot"}) {
+    const LatencyFigure* figure = point.latency(name);
+    facts.object(name, name + std::string("_"), latency_facts(figure ? *figure : LatencyFigure{}));
   }
-  for (const LatencyFigure& figure : point.latencies) json[figure.name] = figure_json(figure);
-  json.update({{"requests", point.requests},
-               {"gpus", point.gpus},
-               {"requests_per_second", point.requests_per_second},
-               {"output_tokens_per_second_per_gpu", point.output_tokens_per_second},
-               {"lower_output_tokens_per_second_per_gpu", point.lower_output_tokens},
-               {"upper_output_tokens_per_second_per_gpu", point.upper_output_tokens},
-               {"tokens_per_second_per_gpu", point.all_tokens_per_second},
-               {"concurrency", point.concurrency},
-               {"cache_mean", point.cache_mean},
-               {"cache_peak", point.cache_peak},
-               {"waiting_mean", point.waiting_mean},
-               {"waiting_peak", point.waiting_peak},
-               {"preemptions", point.preemptions},
-               {"steps", point.steps},
-               {"bound", point.bound},
-               {"covered", point.is_covered},
-               {"basis", point.basis}});
-  json["price"] = nullptr;
-  if (const auto& price = point.price)
-    json["price"] = {{"currency", price->currency},
-                     {"of_gpu_hour", price->of_hour},
-                     {"of_a_million_output_tokens", price_json(price->output)},
-                     {"of_a_million_tokens", price_json(price->all)}};
+  for (const LatencyFigure& figure : point.latencies)
+    facts.detail(figure.name, latency_facts(figure).json());
+  facts.detail("requests", point.requests)
+      .detail("gpus", point.gpus)
+      .fact("requests_per_second", point.requests_per_second)
+      .fact("output_tokens_per_second_per_gpu", point.output_tokens_per_second)
+      .detail("lower_output_tokens_per_second_per_gpu", point.lower_output_tokens)
+      .detail("upper_output_tokens_per_second_per_gpu", point.upper_output_tokens)
+      .detail("tokens_per_second_per_gpu", point.all_tokens_per_second)
+      .detail("concurrency", point.concurrency)
+      .fact("cache_mean", point.cache_mean)
+      .detail("cache_peak", point.cache_peak)
+      .fact("waiting_mean", point.waiting_mean)
+      .detail("waiting_peak", point.waiting_peak)
+      .fact("preemptions", point.preemptions)
+      .detail("steps", point.steps)
+      .detail("bound", point.bound)
+      .fact("covered", point.is_covered)
+      .detail("basis", point.basis)
+      .detail("price", price_json(point.price))
+      .detail("goodput_requests_per_second", point.goodput);
+  nlohmann::json shares;
+  for (const auto& [name, share] : point.shares) shares[name] = share;
+  if (!shares.is_null()) facts.detail("step_shares", shares);
+  const std::string_view verdict = to_text(verdict_of(point.slo));
   if (!point.slo.empty())
-    json["slo"] = {{"verdict", to_text(verdict_of(point.slo))}, {"figures", to_json(point.slo)}};
-  json["goodput_requests_per_second"] = number_json(point.goodput);
-  for (const auto& [name, share] : point.shares) json["step_shares"][name] = share;
-  return json;
+    facts.detail("slo", {{"verdict", verdict}, {"figures", to_json(point.slo)}});
+  facts.when(!is_answered).fact("refused", point.refused);
+  if (columns.prices) add_price_columns(point.price, facts);
+  if (columns.slo) facts.when(is_answered).column("slo", verdict);
+  return facts;
 }
 
-void write_price(const std::optional<TokenPrice>& price, std::ostream& out) {
-  if (!price) {
-    out << ",,,,,";
-    return;
-  }
-  out << ',' << csv_text(price->currency);
-  for (const double number :
-       {price->output.point, price->output.lower, price->output.upper, price->all.point})
-    out << ',' << to_text(number);
-}
-
-void write_measured(const std::vector<ServingRow>& rows, std::ostream& out) {
-  out << "id,system,ttft_ms,measured_ttft_ms,tpot_ms,measured_tpot_ms,refused\n";
-  for (const ServingRow& row : rows)
-    out << csv_text(row.id) << ',' << csv_text(row.system) << ',' << to_text(row.first_ms) << ','
-        << to_text(row.measured_first_ms) << ',' << to_text(row.gap_ms) << ','
-        << to_text(row.measured_gap_ms) << ',' << csv_text(row.refused) << '\n';
+Facts measured_facts(const ServingRow& row) {
+  Facts facts;
+  facts.column("id", row.id)
+      .column("system", row.system)
+      .column("ttft_ms", row.first_ms)
+      .column("measured_ttft_ms", row.measured_first_ms)
+      .column("tpot_ms", row.gap_ms)
+      .column("measured_tpot_ms", row.measured_gap_ms)
+      .column("refused", row.refused);
+  return facts;
 }
 
 }  // namespace
@@ -351,40 +373,15 @@ nlohmann::json to_json(const std::vector<SloFigure>& figures) {
 }
 
 void write_csv(const ServingReport& report, std::ostream& out) {
-  if (!report.rows.empty()) return write_measured(report.rows, out);
-  const bool is_priced = has_price(report), is_demanded = has_slo(report);
-  out << "changed,ttft_mean_ns,ttft_lower_ns,ttft_upper_ns,ttft_p99_ns,tpot_mean_ns,tpot_lower_ns,"
-         "tpot_upper_ns,tpot_p99_ns,requests_per_second,output_tokens_per_second_per_gpu,"
-         "cache_mean,waiting_mean,preemptions,covered,refused";
-  if (is_priced)
-    out << ",currency,price_of_a_million_output_tokens,price_lower,price_upper,"
-           "price_of_a_million_tokens";
-  if (is_demanded) out << ",slo";
-  out << '\n';
-  for (const ServingPoint& point : report.points) {
-    out << csv_text(point.changed) << ',';
-    if (!point.refused.empty()) {
-      out << ",,,,,,,,,,,,,," << csv_text(point.refused) << (is_priced ? ",,,,," : "")
-          << (is_demanded ? ",\n" : "\n");
-      continue;
-    }
-    for (const char* name : {"ttft", "tpot"}) {
-      const LatencyFigure& figure = *point.latency(name);
-      out << figure.mean.count() << ',' << figure.interval->first.count() << ','
-          << figure.interval->second.count() << ',' << figure.p99.count() << ',';
-    }
-    out << to_text(point.requests_per_second) << ',' << to_text(point.output_tokens_per_second)
-        << ',' << to_text(point.cache_mean) << ',' << to_text(point.waiting_mean) << ','
-        << point.preemptions << ',' << (point.is_covered ? "true" : "false") << ',';
-    if (is_priced) write_price(point.price, out);
-    if (is_demanded) out << ',' << to_text(verdict_of(point.slo));
-    out << '\n';
-  }
+  if (!report.rows.empty()) return write_rows(report.rows, measured_facts, out);
+  const ServingColumns columns{.prices = has_price(report), .slo = has_slo(report)};
+  write_rows(
+      report.points, [&](const ServingPoint& point) { return point_facts(point, columns); }, out);
 }
 
 nlohmann::json to_json(const ServingReport& report) {
-  nlohmann::json points = nlohmann::json::array(), errors = nlohmann::json::array();
-  for (const ServingPoint& point : report.points) points.push_back(point_json(point));
+  nlohmann::json errors = nlohmann::json::array();
+  const auto facts_of = [](const ServingPoint& point) { return point_facts(point, {}); };
   for (const ServingError& error : report.errors)
     errors.push_back({{"what", error.what},
                       {"rows", error.rows},
@@ -403,7 +400,7 @@ nlohmann::json to_json(const ServingReport& report) {
           {"weights_bytes", report.weights.count},
           {"cache_bytes", report.cache.count},
           {"cache_tokens", report.cache_tokens},
-          {"points", points},
+          {"points", rows_json(report.points, facts_of)},
           {"errors", errors},
           {"releases",
            {{"cells", report.releases.cells},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
+#include "base/json_values.h"
 #include "foretrace/answer/figure.h"
 #include "foretrace/error.h"
 
@@ -11,14 +12,10 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-Ordered json_of(Nanoseconds time) { return time.count(); }
-Ordered json_of(Bytes size) { return size.count; }
-Ordered json_of(double number) { return number; }
-Ordered json_of(bool holds) { return holds; }
 Ordered json_of(Grade grade) { return to_string(grade); }
 template <class Value>
-Ordered json_of(const std::optional<Value>& value) {
-  return value ? json_of(*value) : Ordered();
+Ordered json_of(const Value& value) {
+  return value;
 }
 
 /// Reads a time or a size. No answer is negative, and the upper limit makes means fit into 64 bits.

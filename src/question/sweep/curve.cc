@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/json_text.h"
+#include "base/json_values.h"
 #include "base/shown.h"
 #include "document/document.h"
 #include "document/page/plot.h"
@@ -202,8 +203,8 @@ Json to_json(const Curve& curve) {
                  {"uses", curve.uses},
                  {"baseline",
                   {{"step_time_ns", header.baseline_step_time.value_or(0ns).count()},
-                   {"peak_allocated_bytes", bytes_json(header.baseline_allocated)},
-                   {"peak_reserved_bytes", bytes_json(header.baseline_reserved)}}},
+                   {"peak_allocated_bytes", header.baseline_allocated},
+                   {"peak_reserved_bytes", header.baseline_reserved}}},
                  {"points", points},
                  {"trust", to_json(curve.trust)},
                  {"notes", notes_json(curve.notes)}};

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/shown.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/answer/prediction.h"
 #include "foretrace/answer/sweep.h"
 #include "foretrace/error.h"
@@ -30,14 +30,6 @@ std::uint64_t read_count(const Ordered& json) {
 constexpr std::uint64_t kMaxParts = 1'000'000;  ///< Most shards.
 constexpr std::uint64_t kMaxPoints = 10'000'000;
 
-void add_time(Ordered& line, const char* key, const std::optional<Nanoseconds>& time) {
-  if (time) line[key] = time->count();
-}
-
-void add_size(Ordered& line, const char* key, const std::optional<Bytes>& size) {
-  if (size) line[key] = size->count;
-}
-
 std::string jsonl_line(const SweepHeader& header, const SweepPoint& point) {
   return shown_answer(json_line(point_json(header, point))) + '\n';
 }
@@ -57,24 +49,6 @@ std::vector<std::string> csv_headings(const SweepHeader& header) {
   return headings;
 }
 
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (const std::string& cell : cells) {
-    // csv_text() and csv_cell() remove line breaks, which simple programs take for the end of a
-    // row.
-    const bool quoted = cell.find_first_of(",\"") != cell.npos;
-    line += (quoted ? csv_text(cell) : csv_cell(cell)) + ',';
-  }
-  line.back() = '\n';
-  return shown_answer(line);
-}
-
-std::string cell_of(const Ordered& value) {
-  if (value.is_null()) return {};
-  if (value.is_number_float()) return to_text(value.get<double>());
-  return value.is_string() ? value.get<std::string>() : json_line(value);
-}
-
 std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
   std::vector<std::string> cells = {std::to_string(point.number)};
   for (const std::string& value : point.values) cells.push_back(unquoted(value));
@@ -87,7 +61,7 @@ std::string csv_row(const SweepHeader& header, const SweepPoint& point) {
     figures += (figures.empty() ? "" : ";") + figure.name + "=" + figure.value;
   cells.push_back(std::move(figures));
   cells.push_back(point.refused);
-  return csv_line(cells);
+  return shown_answer(csv_line(cells));
 }
 
 SweepPoint read_jsonl(const SweepHeader& header, std::string_view text) {
@@ -206,9 +180,9 @@ std::string sweep_header_line(const SweepHeader& header) {
   line["intervals"] = header.intervals;
   line["memory"] = header.memory;
   Ordered baseline = Ordered::object();
-  add_time(baseline, "step_time_ns", header.baseline_step_time);
-  add_size(baseline, "peak_allocated_bytes", header.baseline_allocated);
-  add_size(baseline, "peak_reserved_bytes", header.baseline_reserved);
+  if (header.baseline_step_time) baseline["step_time_ns"] = *header.baseline_step_time;
+  if (header.baseline_allocated) baseline["peak_allocated_bytes"] = *header.baseline_allocated;
+  if (header.baseline_reserved) baseline["peak_reserved_bytes"] = *header.baseline_reserved;
   line["baseline"] = baseline;
   line["trust"] = parse_json<Ordered>(json_line(to_json(header.trust)));
   line["inputs"] = Ordered::array();
@@ -219,7 +193,9 @@ std::string sweep_header_line(const SweepHeader& header) {
   return shown_answer(json_line(line)) + '\n';
 }
 
-std::string sweep_csv_heading(const SweepHeader& header) { return csv_line(csv_headings(header)); }
+std::string sweep_csv_heading(const SweepHeader& header) {
+  return shown_answer(csv_line(csv_headings(header)));
+}
 
 std::string sweep_point_line(const SweepHeader& header, const SweepPoint& point, SweepForm form) {
   return form == SweepForm::csv ? csv_row(header, point) : jsonl_line(header, point);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_values.h"
 #include "document/words/table.h"
 #include "foretrace/answer/validation.h"
 #include "question/words/json_parts.h"
@@ -93,9 +94,9 @@ nlohmann::json to_json(const Validation& validation) {
           {"peers_ns", unexplained.peers.count()},
           {"window_ns", unexplained.window.count()},
           {"alike_steps", validation.alike_steps},
-          {"cross_step_error", number_json(validation.cross_step_error)},
-          {"worst_cross_step_error", number_json(validation.worst_cross_step_error)},
-          {"same_as_first_error", number_json(validation.same_as_first_error)},
+          {"cross_step_error", validation.cross_step_error},
+          {"worst_cross_step_error", validation.worst_cross_step_error},
+          {"same_as_first_error", validation.same_as_first_error},
           {"without_device", to_json(validation.without.device)},
           {"without_host", to_json(validation.without.host)},
           {"metamorphic",

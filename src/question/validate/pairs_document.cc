@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_values.h"
 #include "base/shown.h"
 #include "base/statistics.h"
 #include "document/document.h"
@@ -119,7 +120,7 @@ Json row_json(const PairRow& row) {
   object["predicted" + unit] = row.predicted;
   object["recorded" + unit] = row.recorded;
   object["error"] = row.error;
-  object["inside"] = row.inside ? Json(*row.inside) : Json(nullptr);
+  object["inside"] = row.inside;
   if (row.inside) {
     object["lower" + unit] = row.lower;
     object["upper" + unit] = row.upper;

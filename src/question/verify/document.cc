@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_values.h"
 #include "base/shown.h"
 #include "foretrace/answer/diff.h"
 #include "foretrace/answer/pairs.h"
@@ -78,7 +79,7 @@ Notes verify_notes(const Verification& result) {
 Json verified_side_json(const VerifiedSide& side) {
   return {{"step_time_ns", side.step_time.count()},
           {"breakdown_ns", breakdown_json(side.breakdown)},
-          {"peak_allocated_bytes", bytes_json(side.peak_allocated)}};
+          {"peak_allocated_bytes", side.peak_allocated}};
 }
 
 }  // namespace

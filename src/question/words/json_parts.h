@@ -15,10 +15,6 @@ nlohmann::json notes_json(const Notes& notes);
 /// Returns an object with the nanoseconds of each part.
 nlohmann::json breakdown_json(const Breakdown& breakdown);
 
-/// Returns null for nullopt.
-nlohmann::json number_json(const std::optional<double>& number);
-nlohmann::json bytes_json(const std::optional<Bytes>& bytes);
-
 nlohmann::json inputs_json(const std::vector<InputFile>& inputs);
 
 /// Returns an object with all rates; unknown ones are null.

@@ -8,7 +8,7 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
 #include "studies/allocate/allocate.h"
@@ -70,23 +70,25 @@ nlohmann::json replay_json(const std::optional<AllocationReplay>& replay) {
           {"efficiency", replay->efficiency}};
 }
 
+Facts job_facts(const AllocatedJob& job) {
+  Facts facts;
+  facts.fact("name", job.name)
+      .fact("nodes", job.nodes)
+      .fact("nodes_before", job.before)
+      .fact("samples_per_second", job.rate);
+  return facts;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const AllocationReport& report) {
-  nlohmann::json jobs = nlohmann::json::array();
-  for (const AllocatedJob& job : report.jobs) {
-    jobs.push_back({{"name", job.name},
-                    {"nodes", job.nodes},
-                    {"nodes_before", job.before},
-                    {"samples_per_second", job.rate}});
-  }
   return {{"schema", "foretrace.allocation/1"},
           {"tool", {{"version", kVersion}}},
           {"objective", report.objective},
           {"solver", report.solver},
           {"ahead_ns", report.ahead.count()},
           {"nodes", report.nodes},
-          {"jobs", jobs},
+          {"jobs", rows_json(report.jobs, job_facts)},
           {"value", report.value},
           {"replay", replay_json(report.replay)},
           {"replay_slow", replay_json(report.slow)},
@@ -96,10 +98,7 @@ nlohmann::json to_json(const AllocationReport& report) {
 }
 
 void write_csv(const AllocationReport& report, std::ostream& out) {
-  out << "job,nodes,nodes_before,samples_per_second\n";
-  for (const AllocatedJob& job : report.jobs)
-    out << csv_text(job.name) << ',' << job.nodes << ',' << job.before << ',' << to_text(job.rate)
-        << '\n';
+  write_rows(report.jobs, job_facts, out);
 }
 
 Document document_of(const AllocationReport& report) {

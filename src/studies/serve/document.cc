@@ -9,7 +9,7 @@
 
 #include "base/shown.h"
 #include "base/wording.h"
-#include "document/words/csv_text.h"
+#include "document/words/facts.h"
 #include "foretrace/version.h"
 #include "question/words/json_parts.h"
 #include "studies/serve/serve_plan.h"
@@ -49,60 +49,42 @@ std::string fewer_line(const ServePlanRow& row) {
                      worst.name, to_text(worst.typical), to_text(worst.limit), row.configuration);
 }
 
-nlohmann::json row_json(const ServePlanRow& row) {
+Facts placement_facts(const ServePlanRow& row) {
   const ServeQuestion& asked = row.asked;
-  return {{"gpus", row.gpus},
-          {"tensor", asked.tensor},
-          {"data", asked.data},
-          {"expert", asked.expert},
-          {"replicas", asked.replicas},
-          {"prefill_replicas", asked.prefill_replicas},
-          {"cache", asked.cache},
-          {"max_num_seqs", row.max_sequences},
-          {"max_num_batched_tokens", row.max_tokens},
-          {"slo", to_text(row.verdict)},
-          {"figures", to_json(row.figures)},
-          {"requests_per_second", row.point.requests_per_second},
-          {"output_tokens_per_second_per_gpu", row.point.output_tokens_per_second},
-          {"lower_output_tokens_per_second_per_gpu", row.point.lower_output_tokens},
-          {"upper_output_tokens_per_second_per_gpu", row.point.upper_output_tokens},
-          {"cache_mean", row.point.cache_mean},
-          {"cache_peak", row.point.cache_peak},
-          {"price_of_a_million_output_tokens", number_json(row.price)},
-          {"bound", row.point.bound},
-          {"covered", row.point.is_covered},
-          {"basis", row.point.basis},
-          {"same_as_first", row.is_same}};
-}
-
-nlohmann::json rows_json(const std::vector<ServePlanRow>& rows) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const ServePlanRow& row : rows) all.push_back(row_json(row));
-  return all;
+  Facts facts;
+  facts.fact("gpus", row.gpus)
+      .fact("tensor", asked.tensor)
+      .fact("data", asked.data)
+      .fact("expert", asked.expert)
+      .fact("replicas", asked.replicas)
+      .fact("prefill_replicas", asked.prefill_replicas)
+      .fact("cache", asked.cache)
+      .fact("max_num_seqs", row.max_sequences)
+      .fact("max_num_batched_tokens", row.max_tokens)
+      .fact("slo", to_text(row.verdict))
+      .detail("figures", to_json(row.figures));
+  for (const SloFigure& figure : row.figures)
+    facts.column(figure.name + "_ns", figure.typical)
+        .column(figure.name + "_lower_ns", figure.interval.first)
+        .column(figure.name + "_upper_ns", figure.interval.second);
+  facts.detail("requests_per_second", row.point.requests_per_second)
+      .fact("output_tokens_per_second_per_gpu", row.point.output_tokens_per_second)
+      .detail("lower_output_tokens_per_second_per_gpu", row.point.lower_output_tokens)
+      .detail("upper_output_tokens_per_second_per_gpu", row.point.upper_output_tokens)
+      .fact("cache_mean", row.point.cache_mean)
+      .detail("cache_peak", row.point.cache_peak)
+      .fact("price_of_a_million_output_tokens", row.price)
+      .detail("bound", row.point.bound)
+      .fact("covered", row.point.is_covered)
+      .detail("basis", row.point.basis)
+      .detail("same_as_first", row.is_same);
+  return facts;
 }
 
 }  // namespace
 
 void write_csv(const ServePlanReport& report, std::ostream& out) {
-  out << "gpus,tensor,data,expert,replicas,prefill_replicas,cache,max_num_seqs,"
-         "max_num_batched_tokens,slo";
-  for (const SloFigure& figure : report.ranked.front().figures)
-    for (const char* end : {"", "_lower", "_upper"}) out << ',' << figure.name << end << "_ns";
-  out << ",output_tokens_per_second_per_gpu,cache_mean,price_of_a_million_output_tokens,covered\n";
-  for (const ServePlanRow& row : report.ranked) {
-    const ServeQuestion& asked = row.asked;
-    for (const std::int64_t number :
-         {row.gpus, asked.tensor, asked.data, asked.expert, asked.replicas, asked.prefill_replicas})
-      out << number << ',';
-    out << asked.cache << ',' << row.max_sequences << ',' << row.max_tokens << ','
-        << to_text(row.verdict);
-    for (const SloFigure& figure : row.figures)
-      out << ',' << figure.typical.count() << ',' << figure.interval.first.count() << ','
-          << figure.interval.second.count();
-    out << ',' << to_text(row.point.output_tokens_per_second) << ','
-        << to_text(row.point.cache_mean) << ',' << (row.price ? to_text(*row.price) : "") << ','
-        << (row.point.is_covered ? "true" : "false") << '\n';
-  }
+  write_rows(report.ranked, placement_facts, out);
 }
 
 nlohmann::json to_json(const ServePlanReport& report) {
@@ -121,8 +103,8 @@ nlohmann::json to_json(const ServePlanReport& report) {
           {"placements", report.placements},
           {"replayed", report.replayed},
           {"left_out", left_out},
-          {"ranked", rows_json(report.ranked)},
-          {"fewer_gpus", rows_json(report.fewer)},
+          {"ranked", rows_json(report.ranked, placement_facts)},
+          {"fewer_gpus", rows_json(report.fewer, placement_facts)},
           {"command", report.command},
           {"launch", report.launch},
           {"not_written", report.not_written},

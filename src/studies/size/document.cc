@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/json_values.h"
 #include "base/shown.h"
 #include "base/wording.h"
 #include "foretrace/answer/trust.h"
@@ -80,10 +81,6 @@ Table layers_table(const SizedBatch& batch) {
   return table;
 }
 
-nlohmann::json time_json(const std::optional<Nanoseconds>& time) {
-  return time ? nlohmann::json(time->count()) : nlohmann::json();
-}
-
 nlohmann::json batches_json(const SizingReport& report) {
   nlohmann::json all = nlohmann::json::array();
   for (const SizedBatch& one : report.batches) {
@@ -114,23 +111,23 @@ nlohmann::json to_json(const SizingReport& report) {
     counts.push_back({{"gpus", one.gpus},
                       {"speedup", one.speedup},
                       {"efficiency", one.efficiency},
-                      {"overhead_share_allowed", number_json(one.overhead_allowed)},
-                      {"servers", one.servers ? nlohmann::json(*one.servers) : nlohmann::json()}});
+                      {"overhead_share_allowed", one.overhead_allowed},
+                      {"servers", one.servers}});
   return {{"schema", "foretrace.sizing/1"},
           {"tool", {{"version", kVersion}}},
-          {"trace", report.trace.empty() ? nlohmann::json() : nlohmann::json(report.trace)},
-          {"compute_ns", time_json(report.compute)},
-          {"overhead_ns", time_json(report.overhead)},
+          {"trace", unless_default(report.trace)},
+          {"compute_ns", report.compute},
+          {"overhead_ns", report.overhead},
           {"overhead_parts_ns", parts},
           {"overhead_share",
            report.compute ? nlohmann::json(report.overhead_share()) : nlohmann::json()},
           {"counts", counts},
-          {"speedup", number_json(report.speedup)},
-          {"gpus_for_speedup", number_json(report.gpus_for_speedup)},
-          {"speedup_limit", number_json(report.speedup_limit)},
-          {"efficiency", number_json(report.efficiency)},
-          {"gpus_for_efficiency", number_json(report.gpus_for_efficiency)},
-          {"model_bytes", bytes_json(report.model)},
+          {"speedup", report.speedup},
+          {"gpus_for_speedup", report.gpus_for_speedup},
+          {"speedup_limit", report.speedup_limit},
+          {"efficiency", report.efficiency},
+          {"gpus_for_efficiency", report.gpus_for_efficiency},
+          {"model_bytes", report.model},
           {"server_bytes_per_second", report.server.bytes_per_second},
           {"solver", report.solver},
           {"memory_bytes", report.memory.count},
