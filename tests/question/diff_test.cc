@@ -436,7 +436,7 @@ TEST(Diff, CountsTheRecordsOfEachNameInTheComparedSteps) {
   for (const int step : {0, 1, 2}) after.op(0, "aten::norm", 100 * step + 70, 3);
   const Inference left = infer(before.trace()), right = infer(after.trace());
   const Diff changes = diff({left.graph, left.recorded, &before.trace()},
-                            {right.graph, right.recorded, &after.trace()});
+                            {right.graph, right.recorded, &after.trace()}, {.with_names = true});
   std::ostringstream text;
   text << '\n';
   for (const NameChange& change : changes.names)

@@ -198,7 +198,7 @@ TEST(Scale, AllFormsHaveAllPoints) {
   write_csv(report, csv);
   write_html(document_of(report), page);
   write_text(document_of(report), text);
-  EXPECT_NE(csv.str().find("\n\"data_parallel:gradient_bytes=500MB\",64,"), std::string::npos)
+  EXPECT_NE(csv.str().find("\ndata_parallel:gradient_bytes=500MB,64,"), std::string::npos)
       << csv.str();
   EXPECT_NE(page.str().find("<polyline"), std::string::npos);
   EXPECT_NE(text.str().find("trust: "), std::string::npos);
