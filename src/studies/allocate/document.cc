@@ -72,7 +72,8 @@ nlohmann::json replay_json(const std::optional<AllocationReplay>& replay) {
 
 Facts job_facts(const AllocatedJob& job) {
   Facts facts;
-  facts.fact("name", job.name)
+  facts.detail("name", job.name)
+      .column("job", job.name)
       .fact("nodes", job.nodes)
       .fact("nodes_before", job.before)
       .fact("samples_per_second", job.rate);
