@@ -223,6 +223,22 @@ TEST(Plan, MoreRecordedBatchesTakeLonger) {
   EXPECT_NEAR(plain(16) / plain(4), 4, .3);
 }
 
+TEST(Plan, OfATraceHasPrices) {
+  const Folder folder;
+  PlanQuestion question = recorded_question();
+  question.training.prices = folder.write("p.json", R"({"prices": {"a100": "2 EUR/h"}})");
+  question.training.steps = "10k";
+  const PlanReport report = plan(question);
+  EXPECT_EQ(report.currency, "EUR");
+  for (const PlanRow& row : report.ranked) {
+    const double hours = static_cast<double>(row.time.count()) * 1e-9 * 1000 / 3600;
+    EXPECT_NEAR(*row.cost, 2 * hours * static_cast<double>(row.gpus), 1e-9);
+  }
+  EXPECT_NEAR(report.training->price->point, 10 * *report.ranked.front().cost, 1e-9);
+  question.training.steps.clear(), question.training.tokens = "1B";
+  EXPECT_TRUE(refusal_of(question).starts_with("--tokens: must not be given where"));
+}
+
 TEST(Plan, SaysWhatATraceCannotTell) {
   PlanQuestion question = recorded_question();
   question.fix = "tp=2";

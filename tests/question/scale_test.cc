@@ -161,8 +161,9 @@ TEST(Scale, AWholeTrainingHasTheSameSamplesOnAnyNumber) {
                 1e-6 * seconds);
     EXPECT_LE(point.training->seconds.lower, point.training->seconds.point);
   }
-  asked.training.steps.clear();
-  EXPECT_THROW(scale(asked), Error);
+  asked.training.steps.clear();  // Then the price is that of 1,000 steps.
+  EXPECT_NEAR(scale(asked).points.back().training->price->point,
+              report.points.back().training->price->point / 100, 1e-9);
 }
 
 TEST(Scale, KernelsOfAnotherDeviceThanThatOfTheMachineAreSaid) {

@@ -40,6 +40,8 @@ struct TrainingRun {
 
 /// "12.5 days"
 std::string duration_text(double seconds);
+/// "1.7 kWh"
+std::string energy_text(double watt_hours);
 /// "1.24M USD". REQUIRES: the run has a price.
 std::string price_text(const TrainingRun& run, double price);
 

@@ -27,7 +27,7 @@ struct PlanQuestion {
   std::string fix{};                 ///< Settings that all layouts share: "tp=8".
   bool all_schedules = false;        ///< Also schedules that no program offers today.
   std::optional<Bytes> memory{};     ///< Limit per device; empty: all its memory.
-  TrainingQuestion training{};       ///< Of a described model: of its fastest layout.
+  TrainingQuestion training{};       ///< Of the fastest layout.
   std::string measured{};            ///< Table of measured steps to reproduce first.
   std::string calibrate{};           ///< Table of measured steps to fit to.
   std::int64_t calibrate_rows = -1;  ///< As in GenerateQuestion.

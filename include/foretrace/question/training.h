@@ -16,11 +16,9 @@ namespace foretrace {
 /// Settings of a whole training run.
 struct TrainingQuestion final : Described {
   void describe(Fields& fields) override;
-  /// Whether a number of steps is given. Throws Error if one is needed and none is given, or if
-  /// both forms are.
+  /// Whether a number of steps is given, or what a thousand of them take is asked for. Throws Error
+  /// if a number is needed and none is given, or if both forms are.
   bool is_asked() const;
-  /// Throws Error if prices are given for nothing else than a run, and none is asked for.
-  void check_use() const;
 
   std::string tokens{}, steps{};       ///< "15T", "100k"; one of them.
   std::string prices{};                ///< JSON: {"prices": {"h100": "2.5 USD/h"}}.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kHour = 3600;
 constexpr double kMaxCounted = 1e18;
+constexpr double kPricedSteps = 1000;  ///< Whose price and energy are given if no number is.
 /// A job that trains less of its time does not get on.
 constexpr double kMinGoodput = .01;
 
@@ -115,9 +116,8 @@ void TrainingQuestion::describe(Fields& fields) {
   fields.as({.value = "COUNT"}).text("total_steps", steps, "Say what so many steps take: 100k");
   fields.path("prices", prices,
               "Prices of GPUs: JSON, {\"prices\": {\"h100\": \"2.5 USD/h\"}}; \"network\" beside "
-              "it has shares of a network");
-  fields.path("power", power,
-              "With --tokens or --total-steps: what GPUs draw, {\"power\": {\"h100\": \"700 W\"}}");
+              "it has shares of a network; of 1,000 steps unless their number is given");
+  fields.path("power", power, "What GPUs draw: JSON, {\"power\": {\"h100\": \"700 W\"}}");
   fields.optional_number("mtbf_hours", mtbf_hours,
                          "With --tokens or --total-steps: mean time between failures of one GPU, "
                          "such as 50000 (Llama 3 405B: 419 in 54 days on 16,384)");
@@ -134,14 +134,9 @@ bool TrainingQuestion::is_asked() const {
         "train");
   if (mtbf_hours && !(*mtbf_hours > 0))
     throw Error("--mtbf-hours: must be above 0, got " + to_text(*mtbf_hours));
-  if (!tokens.empty() || !steps.empty()) return true;
-  if (!power.empty()) throw Error("--power: needs --tokens or --total-steps");
-  if (mtbf_hours) throw Error("--mtbf-hours: needs --tokens or --total-steps");
-  return false;
-}
-
-void TrainingQuestion::check_use() const {
-  if (!is_asked() && !prices.empty()) throw Error("--prices: needs --tokens or --total-steps");
+  const bool has_length = !tokens.empty() || !steps.empty();
+  if (mtbf_hours && !has_length) throw Error("--mtbf-hours: needs --tokens or --total-steps");
+  return has_length || !prices.empty() || !power.empty();
 }
 
 GpuFigures::GpuFigures(std::string path, const char* key) : path_(std::move(path)), key_(key) {
@@ -185,8 +180,9 @@ TrainingRuns::TrainingRuns(const TrainingQuestion& question)
 
 TrainingRun TrainingRuns::of(const RepeatedStep& step) const {
   TrainingRun run{.gpus = step.gpus};
-  if (!question_.steps.empty()) {
-    run.steps = large_count("--total-steps", question_.steps);
+  if (question_.tokens.empty()) {
+    run.steps =
+        question_.steps.empty() ? kPricedSteps : large_count("--total-steps", question_.steps);
     if (step.tokens) run.tokens = run.steps * *step.tokens;
   } else {
     if (!step.tokens)

@@ -25,12 +25,6 @@ std::string short_count(double count) {
   return to_fixed(count, count < 10 ? 2 : count < 100 ? 1 : 0);
 }
 
-std::string energy_text(double watt_hours) {
-  if (watt_hours >= 1e9) return to_fixed(watt_hours / 1e9, 2) + " GWh";
-  return watt_hours >= 1e6 ? to_fixed(watt_hours / 1e6, 1) + " MWh"
-                           : to_fixed(watt_hours / 1e3, 1) + " kWh";
-}
-
 template <class Text>
 std::string ranged(const RangedNumber& number, const Text& text) {
   return fmt::format("{}, between {} and {} (80 %)", text(number.point), text(number.lower),
@@ -47,6 +41,13 @@ nlohmann::json ranged_json(const std::optional<RangedNumber>& number) {
 std::string duration_text(double seconds) {
   if (seconds >= 2 * kDay) return to_fixed(seconds / kDay, seconds < 100 * kDay ? 1 : 0) + " days";
   return to_text(Nanoseconds(std::llround(seconds * 1e9)));
+}
+
+std::string energy_text(double watt_hours) {
+  if (watt_hours >= 1e9) return to_fixed(watt_hours / 1e9, 2) + " GWh";
+  if (watt_hours >= 1e6) return to_fixed(watt_hours / 1e6, 1) + " MWh";
+  return watt_hours >= 1e3 ? to_fixed(watt_hours / 1e3, 1) + " kWh"
+                           : to_fixed(watt_hours, 1) + " Wh";
 }
 
 std::string price_text(const TrainingRun& run, double price) {

@@ -263,9 +263,9 @@ GenerationReport generate_step(const GenerateQuestion& asked) {
   const GenerateQuestion question = with_config(asked, report.assumptions);
   if (question.model.empty() && question.against.empty())
     throw Error("MODEL: must be given, or --against a table that names models");
-  question.training.check_use();
   if (question.training.is_asked() && !question.against.empty())
-    throw Error("--tokens and --total-steps: must not be given together with --against");
+    throw Error(
+        "--tokens, --total-steps, --prices and --power: must not be given together with --against");
   auto [calibration, fitted] = calibrate_steps(question, report.assumptions);
   if (!question.calibrate.empty()) {
     for (const ConstantEntry& constant : constants())

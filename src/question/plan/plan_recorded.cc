@@ -139,6 +139,10 @@ class RecordedPlanner {
     baseline_.grades_each_answer = false;
     report_.notes = inference().notes;
     find_device_change();
+    question.training.is_asked();
+    if (question.training.prices.empty()) return;
+    const GpuPrice price = price_of(question.training.prices, platform_.device.name);
+    gpu_hour_ = price.per_hour, report_.currency = price.currency;
   }
 
   PlanReport run() {
@@ -157,9 +161,6 @@ class RecordedPlanner {
     const std::pair<const char*, bool> unsupported[] = {
         {"--layout", !question_.layout.empty()},
         {"--fix", !question_.fix.empty()},
-        {"--prices", !question_.training.prices.empty()},
-        {"--tokens", !question_.training.tokens.empty()},
-        {"--total-steps", !question_.training.steps.empty()},
         {"--measured", !question_.measured.empty()},
         {"--calibrate", !question_.calibrate.empty()},
         {"--strategy", question_.strategy != "exhaustive"}};
@@ -212,6 +213,7 @@ class RecordedPlanner {
           predict_edited(baseline_, inference(), scenario, edited, {.trust = false});
       row.time = prediction.predicted.step_time;
       row.lower = prediction.lower, row.upper = prediction.upper;
+      if (gpu_hour_ > 0) row.cost = price_of_steps(row);
       const Breakdown parts = breakdown(edited.graph, edited.timeline);
       row.bubble = parts.idle, row.network = parts.communication;
       row.kernels = row.time - row.bubble - row.network;
@@ -227,6 +229,13 @@ class RecordedPlanner {
       planned.refused = error.what();
       for (const std::string& step : steps) planned.refused = without_place(planned.refused, step);
     }
+  }
+
+  /// The price of 1,000 steps.
+  double price_of_steps(const PlanRow& row) const {
+    constexpr double kSteps = 1000, kHour = 3600e9;  // In nanoseconds.
+    return kSteps * static_cast<double>(row.time.count()) / kHour * static_cast<double>(row.gpus) *
+           gpu_hour_;
   }
 
   /// Sorts the layouts that fit by time, before the others, and reports them.
@@ -265,7 +274,8 @@ class RecordedPlanner {
       if (planned.layout.stages == 1 && planned.layout.zero == 0 && !planned.layout.recomputes)
         add_with_role(planned.row, "plain data parallelism", report_.ranked);
       if (planned.row.fits && std::ranges::none_of(report_.front, [&](const PlanRow& other) {
-            return other.reserved <= planned.row.reserved;
+            return other.reserved <= planned.row.reserved &&
+                   other.cost.value_or(0) <= planned.row.cost.value_or(0);
           }))
         report_.front.push_back(planned.row);
     }
@@ -285,6 +295,11 @@ class RecordedPlanner {
 
   void describe() {
     report_.global_batch = recorded_batches(question_);
+    report_.training = run_of(question_.training, {.time = best_.row.time,
+                                                   .lower = best_.row.lower,
+                                                   .upper = best_.row.upper,
+                                                   .gpus = best_.row.gpus,
+                                                   .device = platform_.device.name});
     report_.command = "foretrace predict " + question_.model;
     if (!device_.empty()) report_.command += " --machine " + device_;
     for (const std::string& step : best_.layout.steps(question_))
@@ -306,7 +321,8 @@ class RecordedPlanner {
   Platform platform_;
   JobRanks job_;
   Baseline baseline_;
-  std::string device_;  ///< Device to move the work to; empty if it stays on the recorded one.
+  double gpu_hour_ = 0;  ///< Price of one; 0 without prices.
+  std::string device_;   ///< Device to move the work to; empty if it stays on the recorded one.
   PlanReport report_;
   RecordedCase best_;
   std::map<std::string, std::size_t> refused_;

@@ -92,7 +92,6 @@ class Predict final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const Scenario asked = scenario(session);
-    ask_for_training();
     const JobOptions opening{.reading = reading_.options(session),
                              .world_size = static_cast<std::int32_t>(world_size_),
                              .keeps_traces = !options_.perfetto_path.empty()};
@@ -159,14 +158,6 @@ class Predict final : public Question {
                 "Replay each rank by itself, even those that are provably alike; same answer");
     fields.flag("explain", options_.explain, "Show what the critical path works on and waits for");
     fields.flag("strict", options_.strict, "Refuse a trace that causes warnings");
-  }
-
-  /// Prices and powers without a number of steps are those of a thousand.
-  void ask_for_training() {
-    TrainingQuestion& asked = options_.training;
-    const bool has_length = !asked.steps.empty() || !asked.tokens.empty();
-    if (!has_length && (!asked.prices.empty() || !asked.power.empty())) asked.steps = "1k";
-    asked.check_use();
   }
 
   Scenario scenario(const Session& session) const {

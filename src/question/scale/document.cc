@@ -44,27 +44,36 @@ std::string heading(const ScaleReport& report) {
   return text;
 }
 
-/// The whole training with each count that has an answer.
-Table training_table(const ScaleReport& report) {
-  Table table{.heading = {"GPUs", "training", "from", "to", "price", "from", "to", "scheme"},
-              .rows = {},
-              .left = {7}};
+/// Shows the whole training with each count that has an answer, if one is asked for.
+void show_training(const ScaleReport& report, Document& document) {
+  Table table{.heading = {"GPUs"}, .rows = {}};
+  double steps = 0;
   for (const ScalePoint& point : report.points) {
     if (!point.training) continue;
     const TrainingRun& run = *point.training;
-    std::vector<std::string> cells = {std::to_string(point.gpus), duration_text(run.seconds.point),
-                                      duration_text(run.seconds.lower),
-                                      duration_text(run.seconds.upper)};
+    const bool is_first = table.rows.empty();
+    std::vector<std::string> cells = {std::to_string(point.gpus)};
+    const auto add = [&](const char* name, std::string text) {
+      if (is_first) table.heading.emplace_back(name);
+      cells.push_back(std::move(text));
+    };
+    const auto add_range = [&](const char* name, const RangedNumber& number, const auto& text) {
+      add(name, text(number.point)), add("from", text(number.lower)), add("to", text(number.upper));
+    };
+    add_range("training", run.seconds, duration_text);
     if (run.price)
-      cells.insert(cells.end(),
-                   {price_text(run, run.price->point), price_text(run, run.price->lower),
-                    price_text(run, run.price->upper)});
-    else
-      cells.resize(7, "-");
-    cells.push_back(point.scheme);
-    table.rows.push_back(std::move(cells));
+      add_range("price", *run.price, [&](double price) { return price_text(run, price); });
+    if (run.energy) add_range("energy", *run.energy, energy_text);
+    if (run.failures) add("checkpoint every", duration_text(run.failures->checkpoint_every));
+    if (run.failures) add("trains", to_share(run.failures->goodput));
+    add("scheme", point.scheme);
+    table.rows.push_back(std::move(cells)), steps = run.steps;
   }
-  return table;
+  if (table.rows.empty()) return;
+  table.left = {table.heading.size() - 1};
+  document.titled(fmt::format("the whole training, as many samples as {} steps on one worker:",
+                              grouped(std::llround(steps))),
+                  std::move(table));
 }
 
 Table table_of(const ScaleReport& report) {
@@ -203,9 +212,7 @@ Document document_of(const ScaleReport& report) {
                          "one alone. The band is the interval of the step time.</p>\n"};
   }});
   document.section("Counts", not_in_text).table(table_of(report));
-  if (const Table training = training_table(report); !training.rows.empty())
-    document.titled("the whole training, as many samples as so many steps on one worker:",
-                    training);
+  show_training(report, document);
   document.section("Limits", not_in_text);
   for (const std::string& limit : report.limits) document.say(limit);
   document.list("refused:", refusals_of(report)).list("assumed:", report.assumptions);

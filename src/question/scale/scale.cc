@@ -149,7 +149,6 @@ struct ScaleCase {
 class Scaler {
  public:
   explicit Scaler(const ScaleQuestion& question) : question_(question), donors_(question.reading) {
-    question.training.check_use();
     if (question.training.is_asked()) runs_.emplace(question.training);
     if (question.trace.empty())
       assumed_ = assumed_job(question.step_time, question.update_time, device_of(question.machine));
