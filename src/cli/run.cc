@@ -84,7 +84,10 @@ void check_command(int argc, const char* const* argv) {
   const CLI::App* outer = inner_command(app, command);
   if (outer && argc > 2 && inner_command(*outer, argv[2])) command += ' ' + std::string(argv[2]);
   std::string about;
-  const std::string what = error.what();
+  std::string what = error.what();
+  if (const std::size_t count = what.find(": 1 required "); count != what.npos)
+    what = fmt::format("{} needs a value, {}", what.substr(0, count),
+                       what.substr(count + 13, what.rfind(' ') - count - 13));
   if (outer && what.ends_with(" is required")) {
     const std::string missing = what.substr(0, what.find(' '));
     if (const CLI::Option* option = outer->get_option_no_throw(missing);

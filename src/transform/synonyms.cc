@@ -28,7 +28,22 @@ const std::vector<Alternative>& alternatives() {
   static const std::vector<Alternative> all = {
 #define SYNONYM(transform, words, settings, value)
 #define ALTERNATIVE(words, text) {words, text},
+#define ELSEWHERE(words, text)
 #include "transform/synonyms.def"
+#undef ELSEWHERE
+#undef ALTERNATIVE
+#undef SYNONYM
+  };
+  return all;
+}
+
+const std::vector<Alternative>& other_questions() {
+  static const std::vector<Alternative> all = {
+#define SYNONYM(transform, words, settings, value)
+#define ALTERNATIVE(words, text)
+#define ELSEWHERE(words, text) {words, text},
+#include "transform/synonyms.def"
+#undef ELSEWHERE
 #undef ALTERNATIVE
 #undef SYNONYM
   };
@@ -70,11 +85,11 @@ const TransformEntry& entry_of(std::string_view name) {
   return *found;
 }
 
-const Alternative* find_alternative(std::string_view name) {
-  for (const Alternative& alternative : alternatives()) {
-    if (is_among(name, alternative.words)) return &alternative;
-  }
-  return nullptr;
+const Alternative* find_alternative(std::string_view name,
+                                    const std::vector<Alternative>& all = alternatives()) {
+  const auto found = std::ranges::find_if(
+      all, [&](const Alternative& alternative) { return is_among(name, alternative.words); });
+  return found == all.end() ? nullptr : &*found;
 }
 
 /// The setting that takes a value without a name: "loader=4".
@@ -252,22 +267,6 @@ class StepReader {
   bool has_settings_ = false;
 };
 
-/// Returns steps for up to three devices whose names have `name`: "h100" fits several, "4090" one.
-/// Empty if none does.
-std::string devices_like(std::string_view name) {
-  const std::string wanted = normalized(name);
-  if (wanted.size() < 2) return {};
-  const bool anywhere = wanted.size() > 2 && wanted.find_first_of("0123456789") != wanted.npos;
-  std::string all;
-  int count = 0;
-  for (const std::string_view device : device_names()) {
-    const std::size_t at = normalized(device).find(wanted);
-    if ((at != 0 && !(anywhere && at != wanted.npos)) || ++count > 3) continue;
-    all += fmt::format("{}faster_device:to={}", all.empty() ? "" : " or ", device);
-  }
-  return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");
-}
-
 /// Words of four letters or more, in small letters.
 std::vector<std::string> long_words(std::string_view text) {
   std::vector<std::string> words(1);
@@ -316,7 +315,9 @@ const std::vector<Synonym>& synonyms() {
   static const std::vector<Synonym> all = {
 #define SYNONYM(transform, words, settings, value) {#transform, words, settings, value},
 #define ALTERNATIVE(words, text)
+#define ELSEWHERE(words, text)
 #include "transform/synonyms.def"
+#undef ELSEWHERE
 #undef ALTERNATIVE
 #undef SYNONYM
   };
@@ -357,6 +358,25 @@ std::string_view alternative_to(std::string_view name) {
   return alternative ? alternative->text : std::string_view();
 }
 
+std::string_view question_about(std::string_view name) {
+  const Alternative* const question = find_alternative(name, other_questions());
+  return question ? question->text : std::string_view();
+}
+
+std::string devices_like(std::string_view name) {
+  const std::string wanted = normalized(name);
+  if (wanted.size() < 2) return {};
+  const bool anywhere = wanted.size() > 2 && wanted.find_first_of("0123456789") != wanted.npos;
+  std::string all;
+  int count = 0;
+  for (const std::string_view device : device_names()) {
+    const std::size_t at = normalized(device).find(wanted);
+    if ((at != 0 && !(anywhere && at != wanted.npos)) || ++count > 3) continue;
+    all += fmt::format("{}faster_device:to={}", all.empty() ? "" : " or ", device);
+  }
+  return all + (count > 3 ? " ...; `foretrace list devices` shows all" : "");
+}
+
 std::string no_such_transform(std::string_view name) {
   const std::string problem = fmt::format("there is no transform \"{}\"", name);
   if (const Alternative* alternative = find_alternative(name))
@@ -374,6 +394,8 @@ std::string no_such_transform(std::string_view name) {
     return fmt::format("{}; to predict for that device, use {}", problem, devices);
   if (const std::string list = as_list(name); !list.empty())
     return fmt::format("{} (did you mean \"{}\"?){}", problem, list, kAll);
+  if (const std::string_view question = question_about(name); !question.empty())
+    return fmt::format("{}: {}", problem, question);
   std::vector<std::string_view> names;
   for (const TransformEntry& entry : transforms()) names.push_back(entry.name);
   if (const std::string near = did_you_mean(name, names); !near.empty())

@@ -37,6 +37,13 @@ std::vector<std::string> read_steps(std::string_view text);
 /// Returns advice on what to ask in place of `name`, which is no transform; empty if there is none.
 std::string_view alternative_to(std::string_view name);
 
+/// Likewise for words that no change answers but another question does: "ttft", "price".
+std::string_view question_about(std::string_view name);
+
+/// Returns steps for up to three devices whose names have `name`: "h100" fits several, "4090" one.
+/// Empty if none does.
+std::string devices_like(std::string_view name);
+
 /// Returns the error text for a name that is no transform, for read_steps() and scenario files.
 std::string no_such_transform(std::string_view name);
 

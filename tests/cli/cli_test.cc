@@ -118,9 +118,17 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"memory x --gpu-memory 8GB",
        "foretrace: memory: there is no option '--gpu-memory' (did you mean \"--memory-limit\"?); "
        "see `foretrace help memory`"},
-      {"advise x --samples-per-step 8",
-       "foretrace: advise: there is no option '--samples-per-step' (did you mean \"--samples\"?); "
+      {"advise x --samples 8",
+       "foretrace: advise: there is no option '--samples' (did you mean \"--samples-per-step\"?); "
        "see `foretrace help advise`"},
+      {"predict x --steps-total 8",
+       "foretrace: predict: there is no option '--steps-total' (did you mean \"--total-steps\"?); "
+       "see `foretrace help predict`"},
+      {"memory x --memory-limit",
+       "foretrace: memory: --memory-limit needs a value, BYTES|NAME; see `foretrace help memory`"},
+      {"4090 LICENSE",
+       "foretrace: there is no command '4090': ask `foretrace predict LICENSE --with STEP`, where "
+       "STEP is faster_device:to=rtx-4090; `foretrace list commands` shows all"},
       {"info x --critical-path",
        "foretrace: info: there is no option '--critical-path': ask `foretrace predict TRACE "
        "--explain`, which shows what the critical path works on and waits for; see `foretrace help "
@@ -355,9 +363,11 @@ TEST(CommandLine, WhatHintsProposeIsAccepted) {
   {}
 #define SYNONYM(transform, words, settings, value)
 #define ALTERNATIVE(words, text) text,
+#define ELSEWHERE(words, text)
   const std::vector<std::string> hints = {
 #include "transform/synonyms.def"
   };
+#undef ELSEWHERE
 #undef ALTERNATIVE
 #undef SYNONYM
 #undef WORDS

@@ -65,6 +65,18 @@ class Module(unittest.TestCase):
         self.assertTrue(str(foretrace.advise(LOADER, cache=False)).startswith("Bound by"))
         self.assertEqual(str(foretrace.Answer({"a": 1})), "{'a': 1}")
 
+    def test_steps_may_be_keywords(self):
+        asked = {"amp": True, "prefetch": False, "num_workers": 2, "scale": {"where": {"kind": "host"}, "factor": 0.5}, "cache": False}
+        self.assertEqual(foretrace.predict(LOADER, **asked), foretrace.predict(LOADER, "amp", "num_workers=2", "scale:where.kind=host,factor=0.5", cache=False))
+        self.assertEqual(foretrace.job(LOADER).predict(amp=True), foretrace.predict(LOADER, "amp"))
+
+    def test_messages_name_arguments(self):
+        for named, said in (({"ttft": True}, '^ttft: there is no transform "ttft": ask `foretrace serve'), ({"window": "5"}, "^window: ")):
+            with self.assertRaisesRegex(foretrace.Error, said):
+                foretrace.predict(LOADER, **named)
+        with self.assertRaisesRegex(foretrace.Error, '^vary: .*add it with the step "batch_size"'):
+            foretrace.vary(LOADER, "batch_size.factor", "1..3")
+
     def test_a_step_may_be_a_dictionary(self):
         as_text = foretrace.predict(GPT, "scale:where.kind=kernel,factor=0.5", cache=False)
         as_dictionary = foretrace.predict(GPT, {"use": "scale", "where": {"kind": "kernel"}, "factor": 0.5}, cache=False)
@@ -84,6 +96,9 @@ class Module(unittest.TestCase):
     def test_vary_answers_as_the_command_line(self):
         curve = foretrace.vary(LOADER, "loader", setting="loader.workers", values=[1, 2, 4], cache=False)
         self.assertEqual(curve, command_line("predict", LOADER, "--with", "loader", "--vary", "loader.workers=1,2,4"))
+        self.assertEqual(curve, foretrace.vary(LOADER, "loader", "loader.workers", "1,2,4", cache=False))
+        with self.assertRaisesRegex(foretrace.Error, "^setting, values: must be given"):
+            foretrace.vary(LOADER, "loader")
 
     def test_sweep_answers_as_predict(self):
         scenario = {"version": 1, "trace": str(LOADER), "transforms": [{"use": "scale", "where": {"kind": "kernel"}}],

@@ -403,10 +403,12 @@ TEST(Advise, SaysWhatIsWrong) {
   EXPECT_EQ(asked("steptime <= 3ms", ""),
             "--until: must be \"step_time <= TIME\" or \"throughput >= NUMBER\", got \"steptime <= "
             "3ms\" (did you mean \"step_time\"?)");
-  EXPECT_EQ(asked("throughput >= 3", ""),
-            "--until: throughput: needs --samples, the number of samples in a recorded step");
-  EXPECT_EQ(asked("throughput >= 3", "", std::numeric_limits<double>::quiet_NaN()),
-            "--until: throughput: needs --samples, the number of samples in a recorded step");
+  EXPECT_EQ(
+      asked("throughput >= 3", ""),
+      "--until: throughput: needs --samples-per-step, the number of samples in a recorded step");
+  EXPECT_EQ(
+      asked("throughput >= 3", "", std::numeric_limits<double>::quiet_NaN()),
+      "--until: throughput: needs --samples-per-step, the number of samples in a recorded step");
   EXPECT_EQ(asked("throughput >= x", "", 8),
             "--until: throughput: must be a number of samples per second above 0, got \"x\"");
   EXPECT_EQ(asked("step_time <= 0ms", ""), "--until: step_time: must allow steps longer than 0ns");

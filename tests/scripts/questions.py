@@ -171,7 +171,7 @@ USERS = [
           [("DOES NOT FIT in 10 GB: peak # allocated, # reserved", [PEAK, RESERVED])], (1,)),
     Asked("Which formats does it read? (param#23)", "formats", "list importers", "list importers", [("kineto", []), ("nsys", [])]),
     Asked("How fast must loading be for 500 images a second? (inverse questions)", f"advise {LOADER} --target 500", "--until",
-          f"advise {LOADER} --samples 32 --until 'throughput >= 500'",
+          f"advise {LOADER} --samples-per-step 32 --until 'throughput >= 500'",
           [("throughput >= 500 is reached by .* input.time # times as fast", [LOADING / (LOADING - (loader.step - 32 / 500))])]),
 ]
 

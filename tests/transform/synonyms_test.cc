@@ -101,6 +101,8 @@ TEST(Synonyms, WhatIsNotThereLeadsToWhatIs) {
       {"checkpointing=2", "takes no value, got \"2\""},
       {"prefech", "did you mean \"prefetch\"?"},
       {"pinned host buffers for staging", "(related: offload, pin_memory"},
+      {"ttft", "there is no transform \"ttft\": ask `foretrace serve MODEL --machine NAME"},
+      {"power", "--power FILE"},
       {"unheard of", "; `foretrace list transforms` shows all"},
   };
   for (const auto& [text, part] : cases)

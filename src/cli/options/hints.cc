@@ -13,45 +13,25 @@
 namespace foretrace {
 namespace {
 
-/// Words, and the command or the text that answers them.
-struct Wanted {
-  std::vector<std::string_view> words;
-  std::string_view answer;
-};
-
+/// The command that people call by another name; empty if there is none.
+std::string_view command_called(std::string_view word) {
+  struct OtherNames {
+    std::vector<std::string_view> words;
+    std::string_view command;
+  };
 #define WORDS(...) \
   { __VA_ARGS__ }
-
-const std::vector<Wanted>& other_names() {
-  static const std::vector<Wanted> all = {
+  static const std::vector<OtherNames> all = {
 #define NAMED(words, command) {words, command},
-#define WANTED(words, text)
 #include "cli/options/wanted.def"
-#undef WANTED
 #undef NAMED
   };
-  return all;
-}
-
-const std::vector<Wanted>& wanted() {
-  static const std::vector<Wanted> all = {
-#define NAMED(words, command)
-#define WANTED(words, text) {words, text},
-#include "cli/options/wanted.def"
-#undef WANTED
-#undef NAMED
-  };
-  return all;
-}
-
 #undef WORDS
-
-std::string_view answer_to(std::string_view word, const std::vector<Wanted>& all) {
-  for (const Wanted& one : all) {
+  for (const OtherNames& one : all) {
     const auto is_word = [&](std::string_view other) {
       return letters_and_digits(other) == letters_and_digits(word);
     };
-    if (std::ranges::any_of(one.words, is_word)) return one.answer;
+    if (std::ranges::any_of(one.words, is_word)) return one.command;
   }
   return {};
 }
@@ -121,12 +101,29 @@ std::string change_hint(const std::string& word, const std::string& value) {
   }
 }
 
-/// The option of which the word is a part ("--limit" for "--memory-limit"), which is part of the
-/// word, or which begins with the word's last part ("--memory-limit" for "--gpu-memory").
+/// The words between dashes, sorted.
+std::vector<std::string> sorted_parts(std::string_view words) {
+  std::vector<std::string> parts(1);
+  for (const char c : words) {
+    if (c == '-')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  std::ranges::sort(parts);
+  return parts;
+}
+
+/// The option with the same words ("--total-steps" for "--steps-total"), or of which the word is a
+/// part ("--limit" for "--memory-limit"), which is part of the word, or which begins with the
+/// word's last part ("--memory-limit" for "--gpu-memory").
 std::string option_like(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::size_t kMinLetters = 3;
   if (word.size() < kMinLetters) return {};
   const std::string asked = fmt::format("-{}-", word);
+  for (const std::string& option : known) {
+    if (sorted_parts(option.substr(2)) == sorted_parts(word)) return option;
+  }
   for (const std::string& option : known) {
     const std::string parts = fmt::format("{}-", option.substr(1));
     if (parts.find(asked) != parts.npos || asked.find(parts) != asked.npos) return option;
@@ -142,9 +139,9 @@ std::string option_like(std::string_view word, const std::vector<std::string>& k
 
 std::string command_hint(std::string_view word, const std::vector<std::string>& names,
                          const std::vector<std::string>& given) {
-  if (const std::string_view name = answer_to(word, other_names()); !name.empty())
+  if (const std::string_view name = command_called(word); !name.empty())
     return fmt::format(" (did you mean \"{}\"?)", name);
-  if (const std::string_view text = answer_to(word, wanted()); !text.empty())
+  if (const std::string_view text = question_about(word); !text.empty())
     return ": " + with_paths(text, given);
   if (const std::string change = change_hint(std::string(word), {}); change.starts_with(": "))
     return change;
@@ -152,6 +149,8 @@ std::string command_hint(std::string_view word, const std::vector<std::string>& 
     return with_paths(
         fmt::format(": ask `foretrace predict TRACE --with {}`", joined(read_steps(word), ",")),
         given);
+  if (const std::string steps = devices_like(word); !steps.empty())
+    return with_paths(": ask `foretrace predict TRACE --with STEP`, where STEP is " + steps, given);
   return did_you_mean(word, names);
 }
 
@@ -168,7 +167,7 @@ std::string option_hint(const CLI::App& app, const CLI::App& command, const std:
   const std::vector<std::string> known = option_names(command);
   if (const std::string like = option_like(word, known); !like.empty())
     return fmt::format(" (did you mean \"{}\"?)", like);
-  if (const std::string_view text = answer_to(word, wanted()); reads_trace && !text.empty())
+  if (const std::string_view text = question_about(word); reads_trace && !text.empty())
     return ": " + std::string(text);
   if (const std::string others = commands_with(app, option); !others.empty())
     return fmt::format(", which is one of {}", others);

@@ -21,6 +21,7 @@ import csv as _csv
 import io as _io
 import json as _json
 import os as _os
+import re as _re
 import shutil as _shutil
 import tempfile as _tempfile
 
@@ -133,12 +134,46 @@ def _how(cache=True, strict=False, perfetto=None, ledger=None, execution_trace=N
     return settings
 
 
+_HOW = frozenset(_how.__code__.co_varnames[:_how.__code__.co_argcount]) | {"html"}
+
+
+def _assigned(value, name=""):
+    if isinstance(value, dict):
+        return [text for key, inner in value.items() for text in _assigned(inner, f"{name}.{key}" if name else key)]
+    return [f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
+
+
+def _named_steps(arguments):
+    """Takes the steps out of keyword arguments: amp=True, num_workers=4, loader={"workers": 4}; a transform that is False is none."""
+    steps = []
+    for name in [name for name in arguments if name not in _HOW]:
+        value = arguments.pop(name)
+        if value is False and name not in {transform["name"] for transform in transforms()}:
+            raise TypeError(f"there is no argument and no transform {name!r}")
+        if value is True:
+            steps.append(name)
+        elif value is not False:
+            steps.append(f"{name}:{','.join(_assigned(value))}" if isinstance(value, dict) else f"{name}={value}")
+    return steps
+
+
+def _call(function, *arguments):
+    """Calls the program, whose messages name its options; here these are arguments."""
+    try:
+        return function(*arguments)
+    except Error as error:
+        parts = str(error).split("`")  # Commands between backquotes stay.
+        for rule, to in ((r"--with (?=\S+:)", ""), (r"--with ([^\s,;]+)", r'the step "\1"'), (r"--([a-z][a-z-]*)", lambda option: option[1].replace("-", "_"))):
+            parts[::2] = [_re.sub(rule, to, part) for part in parts[::2]]
+        raise type(error)("`".join(parts)) from None
+
+
 def _ask(question, settings, forms=("json",), files=None, job=None, ends_early=False):
     """Returns the answer in each form. Settings that are empty are left out, so that the question's own defaults hold."""
     kept = ("device", "step", "cached_share")  # Here 0 is not the default.
     given = {name: value for name, value in settings.items() if value or name in kept and value is not None}
     files = {form: path for form, path in (files or {}).items() if path}
-    return _foretrace.ask(question, _json.dumps(given, allow_nan=False), list(forms), files, job, ends_early)[0]
+    return _call(_foretrace.ask, question, _json.dumps(given, allow_nan=False), list(forms), files, job, ends_early)[0]
 
 
 def _read(answer, text):
@@ -158,7 +193,7 @@ def ask(question, job=None, **settings):
         text = _json.dumps(settings, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise Error(f"settings: {error}") from None
-    return _read(*_foretrace.ask(question, text, ["json", "text"], {}, job and job._open, False)[0])
+    return _read(*_call(_foretrace.ask, question, text, ["json", "text"], {}, job and job._open, False)[0])
 
 
 def questions():
@@ -187,9 +222,10 @@ def predict(trace, *steps, scenario=None, machine=None, memory=None, samples_per
     machine    name or file of a device to predict for
     memory     {"limit": "16GB", ...}: the allocator of the predicted job
     samples_per_step, tokens_per_step    of the recorded job; if given, the answer contains rates
-    how        cache (True, False, or the folder for cached copies of traces), strict, html, perfetto, ledger, execution_trace,
+    how        more steps by name: amp=True, num_workers=4, loader={"workers": 4}; and cache (True, False, or the folder for cached copies of traces), strict, html, perfetto, ledger, execution_trace,
                max_unpacked (in bytes), steps, window, ranks, exact: like the options of `foretrace predict` with these names
     """
+    steps += tuple(_named_steps(how))
     return _predict(None, _changes(trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step), **how)
 
 
@@ -199,13 +235,22 @@ def _predict(job, settings, html=None, **how):
     return Answer({**_json.loads(answer), "asserts_that_do_not_hold": _json.loads(asserts)}, text, csv)
 
 
-def vary(trace, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
-    """Predicts for many values of one setting: vary(trace, "loader:workers=1", setting="loader.workers", values="1..16").
+def vary(trace, *steps, setting=None, values=None, until="", scenario=None, machine=None, memory=None, **how):
+    """Predicts for many values of one setting: vary(trace, "loader", "loader.workers", "1..16"), or with setting= and values=.
 
     values     "1,2,4", "0..16", "0..1/20", or a list
     until      an assertion such as "peak_reserved <= 16GB": finds the last value of a range for which it holds
     """
+    steps, setting, values = _varied(steps, setting, values)
     return _vary(None, _changes(trace, steps, scenario, machine, memory), setting, values, until, **how)
+
+
+def _varied(steps, setting, values):
+    if setting is None and values is None and len(steps) > 1:
+        *steps, setting, values = steps
+    if setting is None or values is None:
+        raise Error('setting, values: must be given, as in vary(trace, "loader", "loader.workers", "1..16")')
+    return steps, setting, values
 
 
 def _vary(job, settings, setting, values, until, **how):
@@ -224,17 +269,19 @@ class Job:
     def __init__(self, trace, ranks=0, **reading):
         self.trace = _path(trace, "trace")
         how = {name: value for name, value in _how(ranks=ranks, **reading).items() if value}
-        self._open = _foretrace.open(_json.dumps({"trace": self.trace, **how}))
+        self._open = _call(_foretrace.open, _json.dumps({"trace": self.trace, **how}))
 
     def __repr__(self):
         return f"foretrace.job({self.trace!r})"
 
     def predict(self, *steps, scenario=None, machine=None, memory=None, samples_per_step=0, tokens_per_step=0, **how):
         """Does what foretrace.predict() does for this job; `how` may have strict, html, perfetto, ledger and exact."""
+        steps += tuple(_named_steps(how))
         return _predict(self._open, _changes(self.trace, steps, scenario, machine, memory, samples_per_step, tokens_per_step), **how)
 
-    def vary(self, *steps, setting, values, until="", scenario=None, machine=None, memory=None, **how):
+    def vary(self, *steps, setting=None, values=None, until="", scenario=None, machine=None, memory=None, **how):
         """Does what foretrace.vary() does for this job."""
+        steps, setting, values = _varied(steps, setting, values)
         return _vary(self._open, _changes(self.trace, steps, scenario, machine, memory), setting, values, until, **how)
 
     def advise(self, **settings):
@@ -365,11 +412,11 @@ def memory(trace, limit=None, device=None, step=None, top=10, host_bandwidth=Non
     return _answer("memory", asked, files={"html": _path(html, "html")})
 
 
-def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):
+def input(trace, synthetic=None, cached=None, samples_per_step=0, workers=0, cached_share=None, cache_policy="page_cache", cache=True, max_unpacked=0):
     """Shows how much of a step waits for loading and copies, and how many loader processes would hide it.
 
     synthetic, cached  traces of the same job with synthetic batches made on the device, and with all data cached in memory
-    samples            samples in a batch, for rates
+    samples_per_step   of the recorded job, for rates
     workers            number of loader processes in the recorded job
     cached_share       share of the data that was cached, by `cache_policy`
     """
@@ -379,7 +426,8 @@ def input(trace, synthetic=None, cached=None, samples=0, workers=0, cached_share
     if share > 1:
         raise Error(f"cached_share: must be from 0 to 1, got {cached_share!r}")
     settings = {"trace": _path(trace, "trace"), "synthetic": _path(synthetic, "synthetic"), "cached": _path(cached, "cached"),
-                "samples": _number(samples, "samples"), "workers": _count(workers, "workers"), "cache_policy": cache_policy}
+                "samples_per_step": _number(samples_per_step, "samples_per_step"), "workers": _count(workers, "workers"),
+                "cache_policy": cache_policy}
     if cached_share is not None:
         settings["cached_share"] = share
     return _answer("input", {**settings, **_how(cache=cache, max_unpacked=max_unpacked)})

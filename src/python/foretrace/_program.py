@@ -49,7 +49,7 @@ def _run(*words, given=""):
 @_functools.lru_cache(maxsize=None)
 def _tools():
     listed, _ = _run("mcp", given='{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n')
-    return {tool["name"]: tool for tool in _json.loads(listed)["result"]["tools"] if tool["name"] != "list_transforms"}
+    return {tool["name"]: tool for tool in _json.loads(listed)["result"]["tools"] if not tool["name"].startswith("list_")}
 
 
 def _words(question, settings):
@@ -57,7 +57,7 @@ def _words(question, settings):
     known = _tools().get(question)
     if known is None:
         raise Error(f"there is no question '{question}'; there are {', '.join(_tools())}")
-    names = set(known["inputSchema"]["properties"]) - {"form"}
+    names = set(known["inputSchema"]["properties"]) - {"form", "limit"}
     places, options = {}, []
     for name, value in settings.items():
         if name not in names:
@@ -120,7 +120,7 @@ def open(settings):  # Named as in the compiled module.
 def questions():
     """All questions with their summaries and the schemas of their settings."""
     def settings(schema):
-        return {**schema, "properties": {name: one for name, one in schema["properties"].items() if name != "form"}}
+        return {**schema, "properties": {name: one for name, one in schema["properties"].items() if name not in ("form", "limit")}}
     return _json.dumps({name: {"summary": tool["description"], "settings": settings(tool["inputSchema"])} for name, tool in _tools().items()})
 
 

@@ -2,7 +2,8 @@
 
 from html import escape as _escape
 
-_COLORS = {"compute": "#4c78a8", "copy": "#72b7b2", "communication": "#e45756", "input": "#f58518", "host": "#b279a2", "idle": "#bab0ac"}
+# The colours of the pages.
+_COLORS = {"compute": "#2563b8", "communication": "#7444ac", "copy": "#a1540a", "input": "#b23a33", "host": "#1f7a4d", "idle": "#5f6b7c"}
 _WIDTH = 480  # Pixels of the longest bar.
 
 
@@ -35,7 +36,7 @@ def _bar(parts, longest):
 
 class Answer(dict):
     """A dictionary, with `kind` as its schema names it ("prediction", "curve", "advice", "diff" ...), and with `text`, what the
-    command line prints, which print() shows. `csv` is the prediction with --format csv; empty for other answers."""
+    command line prints, which print() shows; `html` is what a notebook shows. `csv` is the prediction with --format csv; empty for other answers."""
 
     def __init__(self, content=(), text="", csv=""):
         super().__init__(content)
@@ -46,6 +47,11 @@ class Answer(dict):
         if callable(self._text):
             self._text = self._text()
         return self._text
+
+    @property
+    def html(self):
+        """What a notebook shows."""
+        return self._repr_html_()
 
     @property
     def csv(self):

@@ -79,7 +79,7 @@ AdviceTarget read_target(std::string_view text, double samples) {
   } else if (name == "throughput") {
     const double rate = within(name, [&] { return rate_of(threshold_of(name, demand, '>')); });
     if (!(samples > 0) || !std::isfinite(samples))
-      throw Error("throughput: needs --samples, the number of samples in a recorded step");
+      throw Error("throughput: needs --samples-per-step, the number of samples in a recorded step");
     // A target beyond the range of the clock is always reached.
     target.step_time = scaled(1s, std::min(samples / rate, 1e9));
   } else {

@@ -44,8 +44,8 @@ class Advise final : public Question {
     fields.path("candidates", question_.candidates,
                 "Only rank these kernels by what a step gains: CSV with the columns name and "
                 "factor (new time relative to the recorded one)");
-    fields.number("samples", question_.samples, "Samples in a recorded step, for throughput", 0,
-                  1e12);
+    fields.number("samples_per_step", question_.samples,
+                  "Samples in a recorded step, for throughput", 0, 1e12);
     fields.integer("top", top_, "Number of suggestions shown of each kind", 1, 1000);
     fields.path("ledger", ledger_,
                 "Your own ledger of predictions and outcomes, counted in addition to the built-in "

@@ -1,6 +1,7 @@
 #include "question/common/changes.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,7 @@ Bytes memory_of(const std::string& text) {
   const std::vector<std::string_view> names = device_names();
   const bool is_device = std::ranges::find(names, text) != names.end() ||
                          text.find_first_of("-_") != text.npos ||
+                         std::isalpha(static_cast<unsigned char>(text.front())) != 0 ||
                          (text.size() > 2 && text.find_first_not_of("0123456789") == text.npos);
   if (!is_device) return parse_bytes(text);
   return find_device(text).memory;

@@ -15,7 +15,8 @@ class Input final : public Question {
               "The same job with synthetic batches made on the device");
     fields.as({.value = "TRACE"})
         .text("cached", question_.cached, "The same job with all its data cached in memory");
-    fields.number("samples", question_.samples, "Samples in a batch, for rates", 0, 1e12);
+    fields.number("samples_per_step", question_.samples, "Samples in a recorded step, for rates", 0,
+                  1e12);
     fields.integer("workers", question_.workers, "Loader processes in the recorded job", 0,
                    100'000);
     fields.optional_number("cached_share", cached_share_,
