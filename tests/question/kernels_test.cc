@@ -10,10 +10,11 @@ namespace {
 
 /// An op with shapes that launches a kernel, twice: events of the PyTorch profiler.
 std::string events(const std::string& op, const std::string& shapes, const std::string& kernel,
-                   int at, int duration) {
+                   int at, int duration, const std::string& values = "[]") {
   const std::string begin = std::to_string(at), id = std::to_string(at + 1);
   return R"({"ph": "X", "cat": "cpu_op", "name": ")" + op + R"(", "pid": 1, "tid": 1, "ts": )" +
-         begin + R"(, "dur": 4, "args": {"Input Dims": )" + shapes + R"(}},)" +
+         begin + R"(, "dur": 4, "args": {"Input Dims": )" + shapes + R"(, "Concrete Inputs": )" +
+         values + R"(}},)" +
          R"({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": )" +
          id + R"(, "dur": 1, "args": {"correlation": )" + id + R"(}},)" +
          R"({"ph": "X", "cat": "kernel", "name": ")" + kernel + R"(", "pid": 0, "tid": 7, "ts": )" +
@@ -83,6 +84,23 @@ TEST(Kernels, WhoseNamesDoNotSayTheirArithmeticHaveNoPeak) {
   EXPECT_EQ(report.rows[0].arithmetic, "");
   EXPECT_EQ(report.rows[0].of_roofline, 0);
   EXPECT_GT(report.rows[0].flops, 0);
+}
+
+TEST(Kernels, OfAttentionHaveARateIfTheyAreKnownToBeCausalOrNot) {
+  const auto rate = [](const std::string& causal) {
+    const Folder folder;
+    const std::string values =
+        R"(["", "", "", "", "", "64", "64", "0.", ")" + causal + R"(", "False"])";
+    folder.write("job.json", R"({"schemaVersion": 1, "traceEvents": [)" +
+                                 events("aten::_flash_attention_forward",
+                                        "[[2, 64, 4, 16], [2, 64, 4, 16], [2, 64, 4, 16]]",
+                                        "pytorch_flash::flash_fwd_kernel", 100, 20, values) +
+                                 "]}");
+    return measure_kernels(folder / "job.json", "h100-sxm5-80gb").rows[0].flops;
+  };
+  EXPECT_EQ(rate("False"), 2 * 2.0 * 2 * 4 * 64 * 64 * 16);
+  EXPECT_EQ(rate("True"), rate("False") / 2);
+  EXPECT_EQ(rate(""), 0);
 }
 
 TEST(Kernels, ARecordingWithoutThemIsRefused) {

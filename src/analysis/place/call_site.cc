@@ -92,7 +92,7 @@ class HostContexts {
  public:
   struct Context {
     SiteWithOrigin innermost;
-    std::uint32_t path = 0, op = 0, call = 0, shaped = 0, shapes = 0;
+    std::uint32_t path = 0, op = 0, call = 0, shaped = 0, shapes = 0, values = 0;
   };
 
   explicit HostContexts(const Trace& trace)
@@ -134,6 +134,7 @@ class HostContexts {
     context.path = paths_.number(std::string(path));
     context.op = names_.number(std::string(path.substr(0, path.find('/'))));
     context.shaped = name_number(node.op), context.shapes = name_number(node.shapes);
+    context.values = name_number(node.values);
     return context;
   }
 
@@ -187,8 +188,10 @@ class HostContexts {
     if (!step_name(trace_.names[host.name])) extend(context, context.call);
     const bool has_details = host.details < trace_.op_details.size();
     const NameId shapes = has_details ? trace_.op_details[host.details].shapes : NameId{};
-    if (shapes != NameId{} || context.shapes == 0)
+    if (shapes != NameId{} || context.shapes == 0) {
       context.shaped = context.call, context.shapes = name_number(shapes);
+      context.values = name_number(has_details ? trace_.op_details[host.details].values : NameId{});
+    }
     if (has_details)
       improve(context.innermost, in_stack(trace_.op_details[host.details].stack), true);
     return context;
@@ -321,7 +324,8 @@ CallSites::CallSites(const Trace& trace, const Graph& graph) : of_task_(graph.ta
             .op = context.op,
             .call = context.call,
             .shaped = context.shaped,
-            .shapes = context.shapes};
+            .shapes = context.shapes,
+            .values = context.values};
   };
   for (std::uint32_t i = 0; i < graph.task_count(); ++i)
     of_task_[i] = located(context_of(trace, graph.task(TaskId{i}), launches, contexts));
@@ -346,7 +350,7 @@ std::string_view CallSites::op_path(TaskId task) const { return paths_[location(
 std::string_view CallSites::op(TaskId task) const { return names_[location(task).op]; }
 CallSites::ShapedOp CallSites::shaped_op(TaskId task) const {
   const Location& found = location(task);
-  return {names_[found.shaped], names_[found.shapes]};
+  return {names_[found.shaped], names_[found.shapes], names_[found.values]};
 }
 std::string_view CallSites::call(TaskId task) const { return names_[location(task).call]; }
 

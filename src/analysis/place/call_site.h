@@ -51,6 +51,7 @@ class CallSites {
   std::string_view op(TaskId task) const;
   struct ShapedOp {
     std::string_view name, shapes;
+    std::string_view values;  ///< As recorded: ["", "[1, 1]", "True"].
   };
   /// The innermost op around the call whose shapes were recorded; without one, the innermost op and
   /// no shapes.
@@ -61,7 +62,7 @@ class CallSites {
  private:
   /// Indices into the lists below.
   struct Location {
-    std::uint32_t site = kNone, path = 0, op = 0, call = 0, shaped = 0, shapes = 0;
+    std::uint32_t site = kNone, path = 0, op = 0, call = 0, shaped = 0, shapes = 0, values = 0;
   };
   const Location& location(TaskId task) const;
 

@@ -8,7 +8,15 @@
 //
 // The output size of a convolution follows from padding, stride and dilation if the op's values
 // were recorded. An op may launch several kernels (layout, bias, reduction); the longest is assumed
-// to do the arithmetic. Other ops keep 0, which means unknown.
+// to do the arithmetic. Other ops keep 0, which means unknown. For tables of kernels there are
+// also:
+//
+//     attention            [b, m, h, d], [b, n, h, d], [b, n, h, e]
+//                                                    2 b h m n (d + e), half of it if causal;
+//                                                    5 products instead of 2 for the gradients
+//     convolution_backward [b, o, ...] and the weight: each gradient as many as the convolution
+//
+// Attention counts only if the op's values say whether it is causal.
 
 #include <algorithm>
 #include <charconv>
@@ -200,8 +208,78 @@ class FlopCounter {
 
 }  // namespace
 
+namespace {
+
+/// Where an op of attention has its query, and the value that says whether it is causal.
+struct AttentionOp {
+  std::string_view name;
+  std::size_t query, causal;
+  bool heads_first = false;  ///< [b, h, m, d]
+};
+constexpr AttentionOp kAttention[] = {
+    {"aten::_flash_attention_forward", 0, 8},
+    {"aten::_flash_attention_backward", 1, 11},
+    {"aten::_efficient_attention_forward", 0, 9},
+    {"aten::_efficient_attention_backward", 1, 14},
+    {"aten::_scaled_dot_product_cudnn_attention", 0, 6, true},
+    {"aten::_scaled_dot_product_cudnn_attention_backward", 1, 14, true},
+    {"aten::scaled_dot_product_attention", 0, 5, true}};
+
+/// The value at a place in a list such as ["", "[1, 1]", "True"]; empty if there is none.
+std::string_view value_at(std::string_view text, std::size_t place) {
+  for (std::size_t begin = 0; (begin = text.find('"', begin)) != text.npos; --place) {
+    const std::size_t end = text.find('"', begin + 1);
+    if (end == text.npos) break;
+    if (place == 0) return text.substr(begin + 1, end - begin - 1);
+    begin = end + 1;
+  }
+  return {};
+}
+
+double attention_flops(const AttentionOp& op, const std::vector<Shape>& shapes,
+                       std::string_view values) {
+  if (shapes.size() < op.query + 3) return 0;
+  const Shape& query = shapes[op.query];
+  const Shape& key = shapes[op.query + 1];
+  const Shape& value = shapes[op.query + 2];
+  if (query.size() != 4 || key.size() != 4 || value.size() != 4) return 0;
+  const std::string_view causal = value_at(values, op.causal);
+  const bool is_causal = causal == "True" || causal == "1" || causal == "2";
+  if (!is_causal && causal != "False" && causal != "0") return 0;
+  const double keys = key[op.heads_first ? 2 : 1];
+  const double products = op.query == 0 ? 2 : 5;
+  return products / 2 * 2 * product(query) / query[3] * keys * (query[3] + value[3]) *
+         (is_causal ? .5 : 1);
+}
+
+/// aten::convolution_backward(gradient, input, weight, ..., transposed, ..., which gradients)
+OtherWork convolution_gradients(const std::vector<Shape>& shapes, std::string_view values) {
+  constexpr std::size_t kTransposed = 7, kWanted = 10;
+  if (shapes.size() < 3 || shapes[0].size() < 3 || shapes[2].size() != shapes[0].size() ||
+      value_at(values, kTransposed) != "False")
+    return {};
+  const std::string_view wanted = value_at(values, kWanted);
+  const std::size_t kernels = (wanted.starts_with("[True") ? 1U : 0U) +
+                              (wanted.find(", True") == wanted.find(',') ? 1U : 0U);
+  return {2 * product(shapes[0]) / shapes[0][1] * product(shapes[2]), kernels};
+}
+
+}  // namespace
+
 void count_flops(const Records& records, const std::vector<Context>& contexts, Graph& graph) {
   FlopCounter(records, contexts, graph).count();
 }
 
 }  // namespace foretrace::infer_detail
+
+namespace foretrace {
+
+OtherWork other_work(std::string_view op, std::string_view shapes, std::string_view values) {
+  using namespace infer_detail;
+  if (op == "aten::convolution_backward") return convolution_gradients(read_shapes(shapes), values);
+  const auto attention = std::ranges::find(kAttention, op, &AttentionOp::name);
+  if (attention == std::end(kAttention)) return {};
+  return {.flops = attention_flops(*attention, read_shapes(shapes), values)};
+}
+
+}  // namespace foretrace

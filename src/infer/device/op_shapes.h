@@ -1,9 +1,24 @@
 #pragma once
 
-// The shapes that the profiler wrote with an op.
+// The shapes that the profiler wrote with an op, and work that follows from them.
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
+
+namespace foretrace {
+
+/// Work that Task::flops leaves out, because the rates that transforms use were fitted without it:
+/// attention, and the gradients of convolutions.
+struct OtherWork {
+  double flops = 0;  ///< Of each of the op's longest kernels; 0 if not known.
+  std::size_t kernels = 1;
+};
+
+/// The texts are those that were recorded with the op. See flops.cc.
+OtherWork other_work(std::string_view op, std::string_view shapes, std::string_view values);
+
+}  // namespace foretrace
 
 namespace foretrace::infer_detail {
 

@@ -1,7 +1,7 @@
 #include "foretrace/question/kernels.h"
 
 #include <algorithm>
-#include <charconv>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -9,6 +9,7 @@
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/machine.h"
+#include "infer/device/op_shapes.h"
 #include "job/chosen_rank.h"
 #include "job/job.h"
 #include "job/step_cost.h"
@@ -38,20 +39,13 @@ KernelArithmetic arithmetic_of(std::string_view name) {
   return {};
 }
 
-/// The number of values in all lists of a text such as [[32, 3], [], [64]].
-double values_in_shapes(std::string_view text) {
-  double all = 0, values = 1;
-  bool any = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '[') values = 1, any = false;
-    if (c == ']' && any) all += values, any = false;
-    if (c < '0' || c > '9') continue;
-    std::int64_t size = 0;
-    const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), size);
-    if (error != std::errc{}) return 0;
-    values *= static_cast<double>(size), any = true;
-    i = static_cast<std::size_t>(end - text.data()) - 1;
+/// The number of values that a kernel of an op reads. The gradients of a convolution have only the
+/// first input in common.
+double values_read(std::string_view op, std::string_view shapes) {
+  double all = 0;
+  for (const infer_detail::Shape& shape : infer_detail::read_shapes(shapes)) {
+    all += shape.empty() ? 0 : infer_detail::product(shape);
+    if (op == "aten::convolution_backward") break;
   }
   return all;
 }
@@ -63,10 +57,14 @@ void compare_with_peaks(const DeviceModel& device, KernelRow& row) {
   if (row.flops <= 0 || row.each.count() <= 0 || !arithmetic.is_known()) return;
   row.peak_flops = peak_of(device, arithmetic.kind).flops_per_second;
   if (row.peak_flops <= 0 || device.memory_bandwidth.bytes_per_second <= 0) return;
-  const double read = values_in_shapes(row.shapes) * arithmetic.value_bytes;
+  const double read = values_read(row.op, row.shapes) * arithmetic.value_bytes;
   const double least =
       std::max(row.flops / row.peak_flops, read / device.memory_bandwidth.bytes_per_second);
   row.of_roofline = least / (static_cast<double>(row.each.count()) * 1e-9);
+}
+
+bool computes(std::string_view kernel) {
+  return classify_kernel(kernel).bound == Boundness::compute;
 }
 
 /// Finds the device whose peaks are used; nullptr if it is not known.
@@ -92,12 +90,17 @@ std::vector<KernelRow> rows_of(const Graph& graph, const Trace& trace, KernelRep
     double flops = 0;
   };
   std::map<std::tuple<std::string_view, std::string_view, NameId>, Sum> sums;
+  std::map<std::pair<std::string_view, std::string_view>, OtherWork> other;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const Task& task = graph.task(TaskId{i});
     if (task.kind != TaskKind::kernel || !steps.has(task)) continue;
     const CallSites::ShapedOp op = sites.shaped_op(TaskId{i});
     Sum& sum = sums[{op.name, op.shapes, task.name}];
     ++sum.count, sum.time += task.duration, sum.flops += task.flops;
+    const auto [known, is_new] = other.try_emplace({op.name, op.shapes});
+    const OtherWork work = other_work(op.name, op.shapes, op.values);
+    if (is_new) known->second = work;
+    if (known->second.flops != work.flops) known->second.flops = 0;  // Not all are causal.
   }
   std::vector<KernelRow> rows;
   for (const auto& [key, sum] : sums) {
@@ -108,6 +111,12 @@ std::vector<KernelRow> rows_of(const Graph& graph, const Trace& trace, KernelRep
     row.time = scaled(sum.time, 1 / count);
     row.each = sum.time / sum.count;
     row.flops = sum.flops / static_cast<double>(sum.count);
+  }
+  std::ranges::stable_sort(rows, std::greater(), &KernelRow::each);
+  for (KernelRow& row : rows) {
+    OtherWork& work = other[{row.op, row.shapes}];
+    if (work.flops <= 0 || work.kernels == 0 || !computes(row.kernel)) continue;
+    row.flops = work.flops, --work.kernels;
   }
   return rows;
 }

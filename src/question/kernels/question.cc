@@ -43,8 +43,8 @@ std::string headline(const KernelReport& report) {
                                          : "; the arithmetic of none is known: record with "
                                            "record_shapes=True, or collect --ops");
   return text + fmt::format(
-                    "; products and convolutions with known shapes take {} of that and reach {} of "
-                    "what {} allows",
+                    "; products, convolutions and attention with known shapes take {} of that and "
+                    "reach {} of what {} allows",
                     to_text(report.known), to_share(report.of_roofline), report.device);
 }
 
