@@ -114,7 +114,7 @@ TEST(Fields, SayWhatIsWrong) {
       {R"({"factor": -0.5})", "factor: must be at least 0, got -0.5"},
       {R"({"factor": "x"})", "factor: must be a number"},
       {R"({"pinned": 1})", "pinned: must be true or false"},
-      {R"({"modules": "a"})", "modules: must be a list of strings"},
+      {R"({"modules": "a"})", R"(modules: must be a list of strings; one is enough: ["a"])"},
       {R"({"modules": ["a", 1]})", "modules: [1]: must be a string"},
       {R"({"latency": 5})", "latency: must be a string with a unit, such as \"5us\", got 5"},
       {R"({"latency": "5"})",

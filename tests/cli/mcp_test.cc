@@ -81,7 +81,7 @@ TEST(Mcp, AnswersTenQuestionsInARow) {
 
 TEST(Mcp, SchemasAreThoseOfTheSettings) {
   const Json listed = answers_to_messages({request(1, "tools/list")}).at(0)["result"]["tools"];
-  ASSERT_EQ(listed.size(), questions().size() + 1);
+  ASSERT_EQ(listed.size(), questions().size() + 2);
   for (const Json& tool : listed) {
     EXPECT_EQ(tool["inputSchema"]["type"], "object") << tool;
     EXPECT_FALSE(tool["description"].get<std::string>().empty());
@@ -92,6 +92,23 @@ TEST(Mcp, SchemasAreThoseOfTheSettings) {
   const auto predict =
       std::ranges::find_if(listed, [](const Json& tool) { return tool["name"] == "predict"; });
   EXPECT_EQ((*predict)["inputSchema"]["properties"]["with"]["type"], "array");
+}
+
+TEST(Mcp, ListsTheRecordingsAndCutsWhatIsLong) {
+  const std::vector<Json> answers = answers_to_messages({
+      tool_call(1, "list_traces", Json::object()),
+      tool_call(2, "advise", {{"trace", kLoaded}, {"limit", 400}}),
+      tool_call(3, "advise", {{"trace", kLoaded}, {"limit", 20}}),
+      tool_call(4, "predict", {{"trace", kLoaded}, {"with", "amp"}}),
+  });
+  const std::string listed = text_of(answers[0]);
+  EXPECT_NE(listed.find(kLoaded), std::string::npos) << listed;
+  EXPECT_NE(listed.find("gpt-a100-two-ranks/rank0"), std::string::npos) << listed;
+  EXPECT_EQ(listed.find("README"), std::string::npos) << listed;
+  EXPECT_LT(text_of(answers[1]).size(), 460U);
+  EXPECT_TRUE(text_of(answers[1]).ends_with(" more lines; a larger limit shows them)\n"));
+  EXPECT_EQ(text_of(answers[2]), "limit: must be a whole number, at least 200");
+  EXPECT_EQ(text_of(answers[3]), R"(with: must be a list of strings; one is enough: ["amp"])");
 }
 
 TEST(Mcp, OpensNothingOutsideOfItsRoot) {

@@ -31,7 +31,9 @@ void read(const Json& json, std::string& value) {
 }
 
 void read(const Json& json, std::vector<std::string>& value) {
-  if (!json.is_array()) throw Error("must be a list of strings");
+  if (!json.is_array())
+    throw Error("must be a list of strings; one is enough" +
+                (json.is_string() ? fmt::format(": [{}]", json_line(json)) : ""));
   std::vector<std::string> texts(json.size());
   for (std::size_t i = 0; i < json.size(); ++i) {
     within(fmt::format("[{}]", i), [&] { read(json[i], texts[i]); });

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/core.h>
 #include <istream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
@@ -20,7 +22,9 @@
 #include "foretrace/names.h"
 #include "foretrace/question.h"
 #include "foretrace/transform.h"
+#include "foretrace/units.h"
 #include "foretrace/version.h"
+#include "import/holds_trace.h"
 #include "transform/synonyms.h"
 
 namespace foretrace {
@@ -31,7 +35,9 @@ using Json = nlohmann::json;
 /// Supported revisions of the protocol, newest first.
 constexpr std::array<std::string_view, 2> kRevisions = {"2025-06-18", "2024-11-05"};
 constexpr std::size_t kLongestMessage = 1 << 20;  ///< Bytes.
-constexpr std::size_t kLongestAnswer = 8'000;     ///< Bytes of text; longer answers are cut.
+constexpr std::int64_t kLongestAnswer =
+    8'000;  ///< Bytes of text, unless the agent says another limit.
+constexpr std::int64_t kLeastLimit = 200;
 
 /// Error codes of JSON-RPC.
 enum RpcCode : int {
@@ -61,15 +67,40 @@ bool next_message(std::istream& in, std::string& line) {
 }
 
 /// Returns the text, cut after a whole line if it is longer than an agent should have to read.
-std::string shortened_answer(const std::string& text) {
-  if (text.size() <= kLongestAnswer) return text;
-  const std::size_t end = text.rfind('\n', kLongestAnswer) + 1;
+std::string shortened_answer(const std::string& text, std::int64_t limit = kLongestAnswer) {
+  if (std::ssize(text) <= limit) return text;
+  const std::size_t end = text.rfind('\n', static_cast<std::size_t>(limit)) + 1;
   const auto hidden_lines =
       std::count(text.begin() + static_cast<std::ptrdiff_t>(end), text.end(), '\n');
-  return fmt::format("{}({} more lines)\n", text.substr(0, end), hidden_lines);
+  return fmt::format("{}({} more lines; a larger limit shows them)\n", text.substr(0, end),
+                     hidden_lines);
 }
 
-constexpr std::string_view kListTransforms = "list_transforms";
+constexpr std::string_view kListTransforms = "list_transforms", kListTraces = "list_traces";
+
+/// The recordings in a folder with their sizes, then those in folders inside. Links are not
+/// followed.
+std::string listed_traces(const std::string& root) {
+  namespace fs = std::filesystem;
+  constexpr int kMaxFiles = 10'000;                // That are looked at.
+  std::vector<std::pair<int, std::string>> lines;  // By depth.
+  std::error_code none;
+  int seen = 0;
+  fs::recursive_directory_iterator file(root, fs::directory_options::skip_permission_denied, none);
+  for (; !none && file != fs::recursive_directory_iterator() && seen < kMaxFiles;
+       file.increment(none), ++seen) {
+    if (file->symlink_status(none).type() != fs::file_type::regular || !holds_trace(file->path()))
+      continue;
+    const Bytes size{static_cast<std::int64_t>(file->file_size(none))};
+    lines.emplace_back(
+        file.depth(),
+        fmt::format("{}  {}\n", file->path().lexically_relative(root).string(), to_text(size)));
+  }
+  std::ranges::sort(lines);
+  std::string text = lines.empty() ? "there is no recording in " + root + "\n" : "";
+  for (const auto& [depth, line] : lines) text += line;
+  return text;
+}
 
 /// The changes that can be predicted, for an agent that looks for one.
 class ListedTransforms final : public Described {
@@ -94,7 +125,7 @@ class ListedTransforms final : public Described {
 };
 
 /// An agent may say this beside the settings of a question.
-constexpr std::string_view kForm = "form";
+constexpr std::string_view kForm = "form", kLimit = "limit";
 
 /// The names of the forms that an agent can read.
 std::vector<std::string_view> forms_of(const Question& question) {
@@ -121,11 +152,20 @@ Json listed_tools() {
         {"enum", forms_of(*question)},
         {"default", "text"},
         {"description", "How the answer is written; json is structured content as well"}};
+    schema["properties"][std::string(kLimit)] = {
+        {"type", "integer"},
+        {"minimum", kLeastLimit},
+        {"default", kLongestAnswer},
+        {"description", "Longest text, in bytes; the rest is left out, but never of json"}};
     add(entry.name, entry.summary, std::move(schema));
   }
   ListedTransforms transforms;
   add(kListTransforms, "The changes that can be predicted; one of them with its settings",
       json_schema(transforms));
+  add(kListTraces,
+      "The recordings that can be asked about, with their sizes; a folder of several "
+      "ranks is one job",
+      {{"type", "object"}, {"additionalProperties", false}});
   return list;
 }
 
@@ -188,7 +228,8 @@ class Server {
         {"serverInfo", {{"name", "foretrace"}, {"version", kVersion}}},
         {"instructions",
          fmt::format("Foretrace predicts from a recorded trace how long a training step would take "
-                     "after a change. Begin with doctor and predict, then advise; predict a change "
+                     "after a change. list_traces shows what there is; begin with doctor and "
+                     "predict, then advise; one recording is enough. Predict a change "
                      "before you make it. Paths are relative to {}; files outside are not opened.",
                      root_)}};
   }
@@ -197,13 +238,16 @@ class Server {
     const Json name = params.value("name", Json());
     Json arguments = params.value("arguments", Json::object());
     if (name == kListTransforms) return transforms_result(arguments);
+    if (name == kListTraces)
+      return tool_result(shortened_answer(shown_answer(listed_traces(root_))), false);
     const QuestionEntry* const entry =
         name.is_string() ? find_question(name.get<std::string>()) : nullptr;
     if (entry == nullptr) {
       std::vector<std::string_view> names;
       for (const QuestionEntry& one : questions()) names.push_back(one.name);
-      throw RpcError{kInvalidParams, fmt::format("name: must be one of {}, {}, got {}",
-                                                 joined(names), kListTransforms, json_line(name))};
+      throw RpcError{kInvalidParams,
+                     fmt::format("name: must be one of {}, {}, {}, got {}", joined(names),
+                                 kListTransforms, kListTraces, json_line(name))};
     }
     try {
       return answered(*entry, arguments);
@@ -225,13 +269,15 @@ class Server {
         throw Error(fmt::format("form: must be one of {}, got {}", joined(forms), form));
       form = *found;
     }
+    const std::int64_t limit = taken_limit(arguments);
     const Asked asked = ask(entry.name, arguments, {.root = root_, .forms = {form}});
     std::ostringstream text;
     {
       const EscapedOutput wall(text);
       write_answer(*asked.question, *asked.answer, form, text);
     }
-    Json result = tool_result(form == "json" ? text.str() : shortened_answer(text.str()), false);
+    Json result =
+        tool_result(form == "json" ? text.str() : shortened_answer(text.str(), limit), false);
     for (const std::string& remark : asked.remarks)
       result["content"].push_back({{"type", "text"}, {"text", shown(remark)}});
     if (form != "json") return result;
@@ -239,6 +285,18 @@ class Server {
     result["structuredContent"] =
         content.is_object() ? std::move(content) : Json{{"answers", std::move(content)}};
     return result;
+  }
+
+  /// Takes the limit out of the arguments.
+  static std::int64_t taken_limit(Json& arguments) {
+    const std::string key(kLimit);
+    if (!arguments.is_object() || !arguments.contains(key)) return kLongestAnswer;
+    const Json limit = arguments[key];
+    arguments.erase(key);
+    if (!limit.is_number_unsigned() || limit > std::numeric_limits<std::int64_t>::max() ||
+        limit < kLeastLimit)
+      throw Error(fmt::format("limit: must be a whole number, at least {}", kLeastLimit));
+    return limit.get<std::int64_t>();
   }
 
   static Json transforms_result(const Json& arguments) {
