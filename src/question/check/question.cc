@@ -124,10 +124,11 @@ void add_limits(std::string_view setting, const std::vector<std::string>& texts,
   }
 }
 
-std::string blessed_text(const std::string& path, const CheckBaseline& blessed,
+std::string blessed_text(const std::string& path, std::int64_t size, const CheckBaseline& blessed,
                          const std::optional<CheckBaseline>& old) {
-  std::string text = fmt::format("Wrote {}: {} metrics, {} groups of work", shown(path),
-                                 blessed.summary.figures.size(), blessed.summary.groups.size());
+  std::string text =
+      fmt::format("Wrote {}: {}, {} metrics, {} groups of work", shown(path), to_text(Bytes{size}),
+                  blessed.summary.figures.size(), blessed.summary.groups.size());
   if (const std::size_t runs = blessed.summary.runs.size(); runs > 1)
     text += fmt::format(", of {} recordings", runs);
   text += ". Commit it.\n";
@@ -289,9 +290,10 @@ class CheckJob final : public Question {
     std::vector<std::string> traces{trace_};
     traces.insert(traces.end(), more_traces_.begin(), more_traces_.end());
     const CheckBaseline blessed = bless(traces, asked, options_, old ? &*old : nullptr);
-    write_new_file(baseline_, shown_answer(write_baseline(blessed)));
+    const std::string content = shown_answer(write_baseline(blessed));
+    write_new_file(baseline_, content);
     return std::make_unique<CheckAnswer>(
-        CheckedRun{{}, blessed_text(baseline_, blessed, old), {}, false});
+        CheckedRun{{}, blessed_text(baseline_, std::ssize(content), blessed, old), {}, false});
   }
 
   std::string trace_, baseline_, undecided_, source_root_, summary_;
