@@ -51,11 +51,11 @@ struct StepTimes;
 class Document;
 
 /// Describes the content of a trace. `steps`: as infer() finds them; nullptr if unknown. `among`:
-/// the rank among others; nullptr if it meets none.
+/// the rank among others; nullptr if it meets none. `top`: how many kinds of work are listed.
 nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps = nullptr,
-                              const RankFacts* among = nullptr);
+                              const RankFacts* among = nullptr, std::size_t top = 10);
 /// Adds the same, for people.
 void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among,
-              Document& document);
+              Document& document, std::size_t top = 10);
 
 }  // namespace foretrace

@@ -74,7 +74,6 @@ Json longest_json(const Trace& trace) {
   return {{"name", trace.names[longest->name]}, {"duration_ns", longest->duration_ns}};
 }
 
-constexpr std::size_t kHeaviestShown = 10;
 constexpr std::size_t kNameShown = 80;
 
 std::string device_text(const Device& device) {
@@ -139,12 +138,12 @@ void add_tensor_row(const Trace& trace, const Census& census,
                    to_text(Bytes{census.bytes_written}), counted(census.storages, "storage"))});
 }
 
-Table heaviest_table(const Trace& trace, const Census& census) {
+Table heaviest_table(const Trace& trace, const Census& census, std::size_t top) {
   Table table;
   if (!trace.has_times) return table;
   table.heading = {"total", "share of busy", "count", "on the device"};
   table.left = {3};
-  for (const NameTotal& total : heaviest(trace, kHeaviestShown)) {
+  for (const NameTotal& total : heaviest(trace, top)) {
     const double share = census.device_busy_ns == 0
                              ? 0
                              : 100.0 * static_cast<double>(total.total_ns) /
@@ -185,10 +184,11 @@ std::string rank_facts_text(const RankFacts& among) {
 
 }  // namespace
 
-nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const RankFacts* among) {
+nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const RankFacts* among,
+                              std::size_t most) {
   const Census census = take_census(trace);
   Json top = Json::array();
-  for (const NameTotal& total : heaviest(trace, kHeaviestShown)) {
+  for (const NameTotal& total : heaviest(trace, most)) {
     top.push_back(
         {{"name", trace.names[total.name]}, {"count", total.count}, {"total_ns", total.total_ns}});
   }
@@ -246,7 +246,7 @@ nlohmann::json describe_trace(const Trace& trace, const StepTimes* steps, const 
 }
 
 void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among,
-              Document& document) {
+              Document& document, std::size_t top) {
   using enum Document::Heading;
   const Census census = take_census(trace);
   Table table;
@@ -283,7 +283,7 @@ void add_info(const Trace& trace, const StepTimes* steps, const RankFacts* among
     document.sum_up(rows[i][0] + ": " + rows[i][1]);
   document.section(fmt::format("Rank {}", trace.rank), not_in_text).table(std::move(table));
   say_serving_steps(trace, document);
-  document.section("Heaviest", not_in_text).table(heaviest_table(trace, census));
+  document.section("Heaviest", not_in_text).table(heaviest_table(trace, census, top));
   document.section("Allocated by", not_in_text).table(allocating_stacks_table(trace));
   document.notes(trace.notes);
 }

@@ -14,6 +14,7 @@ namespace {
 
 struct Examined {
   std::vector<ExaminedTrace> recordings;
+  std::size_t top = 0;  ///< How many kinds of work are listed.
 };
 
 RankShares shares_of(const ExaminedTrace& one) {
@@ -57,13 +58,13 @@ Document document_of(const Examined& all) {
   Document document("Recording", "What was recorded");
   for (const ExaminedTrace& one : all.recordings)
     add_info(one.trace, one.steps ? &*one.steps : nullptr, one.among ? &*one.among : nullptr,
-             document);
+             document, all.top);
   return document;
 }
 
-nlohmann::json described(const ExaminedTrace& one) {
+nlohmann::json described(const ExaminedTrace& one, std::size_t top) {
   nlohmann::json object = describe_trace(one.trace, one.steps ? &*one.steps : nullptr,
-                                         one.among ? &*one.among : nullptr);
+                                         one.among ? &*one.among : nullptr, top);
   add_rank_shares(shares_of(one), object);
   return object;
 }
@@ -71,9 +72,9 @@ nlohmann::json described(const ExaminedTrace& one) {
 /// Returns one object for one trace, and an array for several.
 nlohmann::json to_json(const Examined& examined) {
   const std::vector<ExaminedTrace>& recordings = examined.recordings;
-  if (recordings.size() == 1) return described(recordings[0]);
+  if (recordings.size() == 1) return described(recordings[0], examined.top);
   nlohmann::json all = nlohmann::json::array();
-  for (const ExaminedTrace& one : recordings) all.push_back(described(one));
+  for (const ExaminedTrace& one : recordings) all.push_back(described(one, examined.top));
   return all;
 }
 
@@ -89,6 +90,8 @@ class Info final : public Question {
  public:
   void describe(Fields& fields) override {
     describe_trace(fields, trace_);
+    fields.integer("top", top_, "How many kernels and copies to list, those that take longest", 1,
+                   1'000'000);
     reading_.describe_part(fields);
     reading_.describe_execution_trace(fields);
     reading_.describe(fields);
@@ -98,11 +101,13 @@ class Info final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     const auto activity = session.begin("reading " + trace_);
-    return answer_of(Examined{examine_traces(trace_, reading_.options(session))});
+    return answer_of(Examined{examine_traces(trace_, reading_.options(session)),
+                              static_cast<std::size_t>(top_)});
   }
 
  private:
   std::string trace_;
+  std::int64_t top_ = 10;
   Reading reading_;
 };
 
