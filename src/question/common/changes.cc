@@ -65,6 +65,19 @@ Scenario Changes::scenario() const {
   return scenario;
 }
 
+void describe_memory_limit(Fields& fields, std::string& text, std::string_view help) {
+  fields.as({.value = "BYTES|NAME"}).text("memory_limit", text, help);
+}
+
+std::optional<Bytes> memory_limit_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return within("--memory-limit", [&] {
+    const Bytes limit = memory_of(text);
+    if (limit <= Bytes{}) throw Error(fmt::format("must be more than 0B, got \"{}\"", text));
+    return limit;
+  });
+}
+
 void AllocatorChoice::describe(Fields& fields) {
   fields.as({.value = "SETTINGS"})
       .text("allocator", settings_,
@@ -73,10 +86,9 @@ void AllocatorChoice::describe(Fields& fields) {
   fields.text("conf", conf_,
               "The same in the syntax of PYTORCH_CUDA_ALLOC_CONF: "
               "max_split_size_mb:512,expandable_segments:True");
-  fields.as({.value = "BYTES|NAME"})
-      .text("memory_limit", limit_,
-            "Available device memory, such as 16GB, or that of a device, such as rtx-4090; "
-            "unlimited by default");
+  describe_memory_limit(fields, limit_,
+                        "Available device memory, such as 16GB, or that of a device, such as "
+                        "rtx-4090; unlimited by default");
 }
 
 void AllocatorChoice::set(AllocatorSettings& allocator) const {
@@ -89,12 +101,7 @@ void AllocatorChoice::set(AllocatorSettings& allocator) const {
     }
     const CachingAllocator checked(allocator);
   });
-  within("--memory-limit", [&] {
-    if (limit_.empty()) return;
-    allocator.limit = memory_of(limit_);
-    if (allocator.limit <= Bytes{})
-      throw Error(fmt::format("must be more than 0B, got \"{}\"", limit_));
-  });
+  if (const std::optional<Bytes> limit = memory_limit_of(limit_)) allocator.limit = *limit;
 }
 
 }  // namespace foretrace

@@ -1,4 +1,5 @@
 #include "foretrace/question/generate.h"
+#include "question/common/changes.h"
 #include "question/common/forms.h"
 #include "question/common/model.h"
 
@@ -16,8 +17,7 @@ class Generate final : public Question {
         .text("layout", question_.layout,
               "tp, pp, dp, cp, ep, micro_batch, global_batch, recompute, ...: "
               "tp=8,pp=12,dp=4,micro_batch=1,global_batch=512");
-    fields.optional_bytes("memory_limit", question_.memory_limit,
-                          "Memory of a device; by default all it has");
+    describe_memory_limit(fields, limit_, "Memory of a device, such as 40GB; by default all it has");
     question_.training.describe(fields);
     describe_calibration(fields, question_);
     fields.path("against", question_.against,
@@ -27,10 +27,14 @@ class Generate final : public Question {
 
   std::vector<Form> forms() const override { return forms_of<GenerationReport>(); }
 
-  std::unique_ptr<Answer> ask(Session&) override { return answer_of(generate_step(question_)); }
+  std::unique_ptr<Answer> ask(Session&) override {
+    question_.memory_limit = memory_limit_of(limit_);
+    return answer_of(generate_step(question_));
+  }
 
  private:
   GenerateQuestion question_;
+  std::string limit_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "foretrace/error.h"
 #include "foretrace/question/plan.h"
 #include "foretrace/question/scale.h"
+#include "question/common/changes.h"
 #include "question/common/forms.h"
 #include "question/common/model.h"
 #include "question/common/reading.h"
@@ -62,6 +63,7 @@ class PlanLayouts final : public Question {
 
   std::unique_ptr<Answer> ask(Session& session) override {
     if (!gpus_.empty()) question_.gpus = within("--gpus", [&] { return read_counts(gpus_); });
+    question_.memory = memory_limit_of(limit_);
     question_.top = static_cast<std::size_t>(top_);
     question_.reading = reading_.options(session);
     check_keeping(session);
@@ -83,8 +85,8 @@ class PlanLayouts final : public Question {
         .text("gpus", gpus_, "Counts to choose from: 64, or 8..1024, or 8,24,64");
     fields.integer("global_batch", question_.global_batch,
                    "Number of samples in a step, on all GPUs together");
-    fields.optional_bytes("memory", question_.memory,
-                          "Memory that a device may use; by default all of it");
+    describe_memory_limit(fields, limit_,
+                          "Memory that a device may use, such as 60GB; by default all of it");
   }
 
   /// Lists which layouts are compared, and how they are priced.
@@ -165,7 +167,7 @@ class PlanLayouts final : public Question {
 
   PlanQuestion question_;
   PlanFileOptions keeping_;
-  std::string gpus_, shard_;
+  std::string gpus_, limit_, shard_;
   std::int64_t top_ = static_cast<std::int64_t>(PlanQuestion{}.top);
   Reading reading_;
 };
