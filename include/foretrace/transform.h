@@ -79,6 +79,7 @@ class Retimes {
 /// grow, and the device (a name or a file; empty: unchanged).
 struct JobChange {
   double samples = 1, tokens = 1;
+  std::int64_t parts = 1;  ///< Into which the samples of a step are divided.
   std::string device = {};
   std::int64_t ranks = 1;
   std::string network = {};  ///< Settings of the network that it sends on, as JSON; empty: none.

@@ -37,7 +37,9 @@ class Application {
                              .figures = std::move(effect.figures),
                              .applies = std::move(effect.applies),
                              .times_error = std::move(effect.times_error),
-                             .doubts = std::move(effect.doubts)});
+                             .doubts = std::move(effect.doubts),
+                             .samples = transform.job_change().samples,
+                             .parts = transform.job_change().parts});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);
     for (const std::string& assumption : effect.assumptions) {
       std::vector<std::string>& all = applied.assumptions;

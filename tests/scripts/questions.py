@@ -78,7 +78,7 @@ NEW_USER = [
     Asked("What if I use FP8?", f"predict {GPU} --with fp8", "faster_device:to=h100-sxm5-80gb", f"predict {GPU} --with faster_device:to=h100-sxm5-80gb,fp8",
           [("then quantize:to=fp8 How much # -> #", [gpu.step, (3 * gpu.forward_products[0] / 6 / 1979e12, gpu.step)])]),
     Asked("What if the batch is 64?", f"predict {GPU} --with batch=64", "batch_size:from=", f"predict {GPU} --with batch_size:from=16,to=64",
-          [("How much # -> #", [gpu.step, 4 * (gpu.step - UPDATE) + UPDATE])]),
+          [("How much # -> #", [gpu.step, 4 * (gpu.step - UPDATE) + UPDATE]), ("a step has # times the samples", [4])]),
     Asked("What does torch.compile bring?", f"predict {SMALL} --torch-compile", "--with torch_compile", f"predict {SMALL} --with torch_compile",
           [("How much # -> #", [small.step, (small.each("gemm"), small.step)])]),
     Asked("Why is rank 3 slow?", f"info {RANKS} --rank 3", "foretrace advise FOLDER", f"advise {RANKS}",
@@ -120,7 +120,8 @@ NEW_USER = [
           [("B takes # less a step .* data loading takes less", [loader.step - workers.step]), ("Step # -> #", [loader.step, workers.step])]),
     Asked("What if I checkpoint and accumulate?", f"predict {GPU} --checkpointing --accumulation 4", "--with recompute",
           f"predict {GPU} --with recompute,accumulation=4",
-          [("How much # -> #", [gpu.step, (gpu.step, gpu.step + 2 * gpu.forward_products[1] / 6)])]),
+          [("How much # -> #", [gpu.step, (gpu.step, gpu.step + 2 * gpu.forward_products[1] / 6)]),
+           ("a step has the same samples in # parts", [4])]),
 ]
 
 # What users of similar tools asked for in public, in the order of a survey; properties of a tool that no one asks at a shell were left out.

@@ -57,6 +57,8 @@ struct AppliedStep {
   Applicability applies{};
   TimesError times_error{};
   std::vector<std::string> doubts{};  ///< Why the grade is fair at best.
+  double samples = 1;                 ///< Those of a step, relative to before.
+  std::int64_t parts = 1;             ///< Into which they are divided.
 };
 
 /// One line of --explain: a task on the critical path and its reason to wait.

@@ -17,7 +17,8 @@ class Generate final : public Question {
         .text("layout", question_.layout,
               "tp, pp, dp, cp, ep, micro_batch, global_batch, recompute, ...: "
               "tp=8,pp=12,dp=4,micro_batch=1,global_batch=512");
-    describe_memory_limit(fields, limit_, "Memory of a device, such as 40GB; by default all it has");
+    describe_memory_limit(fields, limit_,
+                          "Memory of a device, such as 40GB; by default all it has");
     question_.training.describe(fields);
     describe_calibration(fields, question_);
     fields.path("against", question_.against,

@@ -1,6 +1,7 @@
 #include "question/words/wording.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fmt/core.h>
 
@@ -60,16 +61,30 @@ std::string how_much_memory(const Prediction& prediction) {
   return fmt::format("{} -> {} at the peak", before, fullest(prediction.predicted_memory));
 }
 
+/// Says what a step contains after the changes, if that is not what it was.
+std::string samples_text(const Prediction& prediction) {
+  double samples = 1;
+  std::int64_t parts = 1;
+  for (const AppliedStep& step : prediction.steps) samples *= step.samples, parts *= step.parts;
+  if (samples == 1 && parts == 1) return "";
+  return fmt::format("; a step has {} samples{}",
+                     samples == 1
+                         ? "the same"
+                         : to_fixed(samples, samples == std::floor(samples) ? 0 : 2) + " times the",
+                     parts == 1 ? "" : fmt::format(" in {} parts", parts));
+}
+
 std::string how_much(const Prediction& prediction) {
   if (!prediction.has_times) return how_much_memory(prediction);
   const std::string after = to_text(prediction.predicted.step_time);
   if (!is_what_if(prediction)) return after + per_step_text(prediction);
   const std::string times = fmt::format("{} -> {}{}", to_text(prediction.baseline.step_time), after,
                                         per_step_text(prediction));
-  if (prediction.baseline.step_time == prediction.predicted.step_time) return times + ": no change";
-  return fmt::format("{} ({}), {} times as fast", times,
+  if (prediction.baseline.step_time == prediction.predicted.step_time)
+    return times + ": no change" + samples_text(prediction);
+  return fmt::format("{} ({}), {} times as fast{}", times,
                      change_text(prediction.baseline.step_time, prediction.predicted.step_time),
-                     to_fixed(prediction.speedup, 3));
+                     to_fixed(prediction.speedup, 3), samples_text(prediction));
 }
 
 /// Says how much memory would be enough, judged from one replay without a limit.

@@ -63,6 +63,8 @@ class GradientAccumulation final : public Transform {
     return effect;
   }
 
+  JobChange job_change() const override { return {.parts = micro_batches_}; }
+
  private:
   /// The tasks of the passes of each step, by lane, in lane order.
   struct Passes {
