@@ -58,6 +58,10 @@ TEST(ServingTransforms, SayWhereTheyDoNotApply) {
             "50.0 % of the time of attention is in steps that compute prompts as well, where "
             "arithmetic and the cache cannot be told apart");
   EXPECT_NEAR(applies(graph, "serving_batch:to=8").share, 411. / 1522, 1e-9);
+  const Graph between =
+      parse_graph("@step execute_context_0(0)_generation_4(4)\nstream: a 30 {step=0}, b 10");
+  EXPECT_EQ(applies(between, "serving_batch:to=8").why_not,
+            "25.0 % of the time of device work is outside the steps that the engine names");
   const Graph other = parse_graph("stream: flash_attention 50");
   for (const char* step : {"kv_cache", "context_length:factor=2", "serving_batch"}) {
     EXPECT_EQ(applies(other, step).share, 0) << step;

@@ -33,21 +33,9 @@ class ServingBatch final : public Transform {
   }
 
   Applicability applies(const Graph& graph) const override {
-    const ServingGraph serving(graph);
-    if (!serving.serves()) return {.share = 0, .why_not = std::string(kNoServingSteps)};
-    Nanoseconds all{0}, decoding{0};
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const Task& task = graph.task(TaskId{i});
-      if (!runs_on_device(task.kind)) continue;
-      all += task.duration;
-      if (serving.decoding(task)) decoding += task.duration;
-    }
-    const double share = all == 0ns ? 0 : ratio(decoding, all);
-    if (share == 1) return {};
-    return {.share = share,
-            .why_not = to_share(1 - share) +
-                       " of the device's time is in steps that compute "
-                       "prompts as well, which stay as they are"};
+    return ServingGraph(graph).applies_to_decoding(
+        [](const Task& task) { return runs_on_device(task.kind); }, "device work",
+        "which stay as they are");
   }
 
   Effect apply(Graph& graph, const Context& context) const override {

@@ -1,6 +1,7 @@
 #include "transform/program/serving_graph.h"
 
 #include <algorithm>
+#include <fmt/core.h>
 #include <string>
 
 #include "base/contains.h"
@@ -71,21 +72,32 @@ std::vector<TaskId> ServingGraph::decode_attention() const {
 }
 
 Applicability ServingGraph::applies_to_decode_attention() const {
+  return applies_to_decoding([&](const Task& task) { return is_attention(task); }, "attention",
+                             "where arithmetic and the cache cannot be told apart");
+}
+
+Applicability ServingGraph::applies_to_decoding(const std::function<bool(const Task&)>& counts,
+                                                std::string_view name,
+                                                std::string_view why_prompts) const {
   if (!serves_) return {.share = 0, .why_not = std::string(kNoServingSteps)};
-  Nanoseconds all{0}, decoding_time{0};
+  Nanoseconds all{0}, decoded{0}, unnamed{0};
   for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
     const Task& task = graph_.task(TaskId{i});
-    if (!is_attention(task)) continue;
+    if (!counts(task)) continue;
     all += task.duration;
-    if (decoding(task)) decoding_time += task.duration;
+    if (decoding(task)) decoded += task.duration;
+    if (step_of(task) == nullptr) unnamed += task.duration;
   }
-  if (all == 0ns) return {.share = 0, .why_not = "no kernel is known as attention"};
-  const double share = ratio(decoding_time, all);
-  if (share == 1) return {};
-  return {.share = share,
-          .why_not = to_share(1 - share) +
-                     " of the time of attention is in steps that compute prompts as well, where "
-                     "arithmetic and the cache cannot be told apart"};
+  if (all == 0ns) return {.share = 0, .why_not = fmt::format("no kernel is known as {}", name)};
+  std::string why_not;
+  if (const Nanoseconds mixed = all - decoded - unnamed; mixed > 0ns)
+    why_not = fmt::format("{} of the time of {} is in steps that compute prompts as well, {}",
+                          to_share(ratio(mixed, all)), name, why_prompts);
+  if (unnamed > 0ns) {
+    why_not += fmt::format("{}{} of the time of {} is outside the steps that the engine names",
+                           why_not.empty() ? "" : "; ", to_share(ratio(unnamed, all)), name);
+  }
+  return {.share = ratio(decoded, all), .why_not = why_not};
 }
 
 Nanoseconds with_cache_bytes(Nanoseconds recorded, const DeviceModel& device, double factor) {

@@ -4,6 +4,7 @@
 // decodes reads all weights and the keys and values of each sequence once.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,10 @@ class ServingGraph final {
   std::vector<TaskId> decode_attention() const;
   /// For changes of what such attention reads; says why it does not apply to the rest.
   Applicability applies_to_decode_attention() const;
+  /// The share of the time of the tasks that `counts` is true for that is in steps that only
+  /// decode, and where the rest is. The texts name the tasks, and why steps with prompts stay.
+  Applicability applies_to_decoding(const std::function<bool(const Task&)>& counts,
+                                    std::string_view name, std::string_view why_prompts) const;
 
  private:
   const Graph& graph_;
