@@ -65,5 +65,19 @@ TEST(MemoryPage, PicturesCanBeReachedAndAreExplained) {
   EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), canvas), {}), 2);
 }
 
+TEST(MemoryPage, BlocksOfOneSizeUseAndMakerAreOneRow) {
+  const std::string page = page_of(R"(
+cpu: A 1, B 1, C 1, D 1
+@alloc 4B op=mm: A .. C
+@alloc 4B op=mm: B ..
+@alloc 4B op=add: B .. C
+)");
+  std::string rows = page.substr(page.find("Largest blocks</h2>"));
+  rows = std::regex_replace(rows.substr(0, rows.find("</table>")), std::regex("<[^>]*>|\n"), "|");
+  rows = std::regex_replace(rows, std::regex("\\|+"), "|");
+  EXPECT_NE(rows.find("|4 B|2|1|unknown|0 ns|3 us|mm|4 B|1|0|unknown|1 us|1 us|add|"), rows.npos)
+      << rows;
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -71,6 +71,12 @@
     const p = prepare(level), y = b => p.h - b / highest * (p.h - 18);  // The names of steps are above.
     axis(p, y, highest), clip(p), steps_at(p, true);
     stair(p, m.needed, y, '--needed'), stair(p, m.reserved, y, '--reserved'), stair(p, m.level, y, '--allocated');
+    // The peak.
+    const [t, most] = m.level.reduce((best, point) => point[1] > best[1] ? point : best, [0, 0]), x = p.x(t), is_left = x > p.w - 120;
+    const label = ['peak ' + bytes(most), x + (is_left ? -8 : 8), y(most) + 4];
+    p.c.fillStyle = colour('--allocated'), p.c.beginPath(), p.c.arc(x, y(most), 4, 0, 7), p.c.fill();
+    p.c.textAlign = is_left ? 'right' : 'left', p.c.textBaseline = 'top', p.c.lineWidth = 4, p.c.strokeStyle = colour('--page');
+    p.c.strokeText(...label), p.c.fillText(...label);
     p.c.strokeStyle = colour('--limit'), p.c.lineWidth = 1.5;
     if (m.limit > 0) p.c.beginPath(), p.c.moveTo(left, y(m.limit)), p.c.lineTo(p.w, y(m.limit)), p.c.stroke();
     p.c.restore();
@@ -143,7 +149,10 @@
       (b[7] & 2 ? 'not freed' : 'freed after ' + time(b[1])));
     page.show(hover, event, lines);
   };
-  for (const canvas of [level, blocks]) view.attach(canvas, {hover: event => tell(canvas, event), leave: hide});
+  for (const canvas of [level, blocks]) {
+    view.attach(canvas, {hover: event => tell(canvas, event), leave: hide});
+    canvas.addEventListener('click', event => tell(canvas, event));  // A finger does not hover.
+  }
   document.getElementById('whole').addEventListener('click', view.whole);
   widths.addEventListener('click', () => draw_by(!by_change));
   window.addEventListener('resize', page.later(draw));

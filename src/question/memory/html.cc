@@ -29,7 +29,7 @@ constexpr std::size_t kMaxBlocks = 16'000;
 constexpr std::size_t kMaxIntervals = 8'000;
 constexpr std::size_t kMaxStepLines = 2'000;
 constexpr std::size_t kLongestDrawnName = 120;
-constexpr std::size_t kTableBlocks = 100;
+constexpr std::size_t kTableBlocks = 40;
 
 /// Assigns a number to each name.
 class NameTable {
@@ -120,18 +120,44 @@ PageSection page_section(const std::string& id, const MemorySection& section) {
   return made;
 }
 
+/// Blocks of one size, use and maker.
+struct AlikeBlocks {
+  std::vector<std::string> shown;  ///< Bytes, use and maker.
+  const TimedBlock* first;
+  Nanoseconds longest{0};
+  std::size_t count = 0, left = 0;
+};
+
+std::vector<AlikeBlocks> alike_blocks(const Graph& graph, const MemoryLayout& layout) {
+  std::vector<AlikeBlocks> all;
+  std::map<std::vector<std::string>, std::size_t> places;
+  for (const PlacedBlock& placed : layout.blocks) {
+    const Allocation& block = graph.allocations()[placed.block.allocation];
+    const std::vector<std::string> shown = {
+        to_text(block.bytes), std::string(to_string(block.use)),
+        op_and_line(maker_of(graph, block), line_of(graph, block))};
+    const auto [place, is_new] = places.try_emplace(shown, all.size());
+    if (is_new) all.push_back({.shown = shown, .first = &placed.block});
+    AlikeBlocks& alike = all[place->second];
+    if (placed.block.made < alike.first->made) alike.first = &placed.block;
+    alike.longest = std::max(alike.longest, placed.block.freed - placed.block.made);
+    ++alike.count;
+    alike.left += placed.block.is_left ? 1 : 0;
+  }
+  return all;
+}
+
 MemorySection largest_blocks(const Graph& graph, const MemoryLayout& layout) {
   MemorySection section{.heading = "Largest blocks", .before = {}, .table = {}, .after = {}};
-  section.table.heading = {"bytes", "use", "made at", "lifetime", "by"};
-  section.table.left = {1, 4};
-  for (const PlacedBlock& placed : layout.blocks) {
+  section.table.heading = {"bytes each",    "blocks",           "not freed", "use",
+                           "first made at", "longest lifetime", "by"};
+  section.table.left = {3, 6};
+  for (const AlikeBlocks& alike : alike_blocks(graph, layout)) {
     if (section.table.rows.size() == kTableBlocks) break;
-    const Allocation& block = graph.allocations()[placed.block.allocation];
-    section.table.rows.push_back(
-        {to_text(block.bytes), std::string(to_string(block.use)),
-         placed.block.was_there ? "before" : to_text(placed.block.made),
-         placed.block.is_left ? "not freed" : to_text(placed.block.freed - placed.block.made),
-         op_and_line(maker_of(graph, block), line_of(graph, block))});
+    section.table.rows.push_back({alike.shown[0], grouped(alike.count), grouped(alike.left),
+                                  alike.shown[1],
+                                  alike.first->was_there ? "before" : to_text(alike.first->made),
+                                  to_text(alike.longest), alike.shown[2]});
   }
   return section;
 }
@@ -190,8 +216,8 @@ void write_memory_html(const MemoryReport& report, const Graph& graph, std::ostr
   const MemoryLayout layout = lay_out(report, graph, kMaxBlocks);
   const std::vector<std::string> verdict = verdict_lines(report);
   Page page{.title = "Memory: " + report.trace,
-            .heading = verdict[0],
-            .lead = fmt::format("<p class=\"verdict\">{}</p>\n", html_text(verdict[1])),
+            .heading = verdict[1],
+            .lead = fmt::format("<p class=\"quiet\">From {}.</p>\n", html_text(verdict[0])),
             .sections = page_sections(report, graph, layout),
             .styles = {"page/memory.css"},
             .data = {{"data", script_json(data_json(report, graph, layout))}},
