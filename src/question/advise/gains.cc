@@ -58,7 +58,8 @@ std::string gains_picture(const Advice& advice) {
       {"series-0", "left of a step"}, {"series-2", "saved"}, {"text", now, "mark"}};
   if (!advice.ladder.empty() && advice.ladder.back().step_time > 0ns) {
     const Nanoseconds least = advice.ladder.back().step_time;
-    const std::string best = "at best, while kernels stay as they are: " + to_text(least);
+    const std::string best = "at best, while kernels stay as they are: " + to_text(least) +
+                             "; other or faster kernels beat that";
     marks.push_back({at(least), "bad", best});
     legend.push_back({"bad", best, "mark"});
   }
