@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "document/page/page_charts.h"
 #include "foretrace/units.h"
 
 namespace foretrace {
@@ -136,6 +137,24 @@ TEST(Plot, ALegendNamesEachLine) {
   EXPECT_NE(html.find("<span class=\"dashed\" style=\"--c: var(--series-1)\">tree</span>"),
             html.npos);
   EXPECT_EQ(html.find("nothing"), html.npos);
+}
+
+TEST(Bars, AnAxisHasRoundTimesWithinThePicture) {
+  const auto axis_of = [](Nanoseconds length, double room) {
+    const std::string html = html_bars("", {}, {.length = length, .room = room});
+    std::string labels;
+    for (std::size_t at = 0; (at = html.find("<text x=\"", at)) != html.npos;) {
+      at += 9;
+      const std::size_t end = html.find('"', at), text = html.find('>', at) + 1;
+      labels +=
+          html.substr(at, end - at) + ' ' + html.substr(text, html.find('<', text) - text) + '|';
+    }
+    return labels;
+  };
+  EXPECT_EQ(axis_of(27ms, 1), "0.000% 0 ns|37.037% 10 ms|74.074% 20 ms|");
+  EXPECT_EQ(axis_of(10us, 0.5), "0.000% 0 ns|10.000% 2 us|20.000% 4 us|30.000% 6 us|40.000% 8 us|");
+  EXPECT_EQ(axis_of(1ns, 1), "0.000% 0 ns|");
+  EXPECT_EQ(axis_of(0ns, 1), "");
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "document/page/page_charts.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <fmt/core.h>
 
 #include "document/page/page_shell.h"
-#include "foretrace/units.h"
 
 namespace foretrace {
 namespace {
@@ -59,9 +60,31 @@ std::string range_html(const BarRange& range) {
   return fmt::format("<g class=\"range\">{}<title>{}</title></g>", lines, html_text(range.tooltip));
 }
 
+/// A label has room at its place only; one at the right end would be outside the picture.
+std::string axis_html(const BarAxis& axis) {
+  constexpr double kAbout = 5, kLastLabel = 0.96;
+  const auto length = static_cast<double>(axis.length.count());
+  const double power = std::pow(10, std::floor(std::log10(std::max(length / kAbout, 1.))));
+  constexpr std::array kSteps = {1., 2., 5., 10.};
+  const double step = power * *std::ranges::find_if(kSteps, [&](double times) {
+                        return times == kSteps.back() || times * power >= length / kAbout;
+                      });
+  std::string labels;
+  for (double at = 0; at <= kLastLabel * length; at += step) {
+    labels +=
+        fmt::format("<line x1=\"{0}\" x2=\"{0}\" y2=\"4\"/><text x=\"{0}\" y=\"12\">{1}</text>",
+                    width_text(axis.room * at / length), to_text(Nanoseconds(std::llround(at))));
+  }
+  return fmt::format(
+      "<span class=\"name\"></span><svg class=\"axis\" aria-hidden=\"true\">{}</svg>"
+      "<span class=\"value\"></span>\n",
+      labels);
+}
+
 }  // namespace
 
-std::string html_bars(const std::string& label, const std::vector<BarRow>& rows) {
+std::string html_bars(const std::string& label, const std::vector<BarRow>& rows,
+                      const BarAxis& axis) {
   std::string html =
       fmt::format("<div class=\"bars\" role=\"img\" aria-label=\"{}\">\n", html_text(label));
   for (const BarRow& row : rows) {
@@ -72,6 +95,7 @@ std::string html_bars(const std::string& label, const std::vector<BarRow>& rows)
     if (row.range) html += range_html(*row.range);
     html += fmt::format("</svg><span class=\"value\">{}</span>\n", html_text(row.value));
   }
+  if (axis.length > 0ns) html += axis_html(axis);
   return html + "</div>\n";
 }
 

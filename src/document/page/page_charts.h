@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "foretrace/units.h"
+
 namespace foretrace {
 
 struct BarPart {
@@ -41,8 +43,15 @@ struct BarRow {
   std::optional<BarRange> range = {};
 };
 
+/// What the room of all bars stands for, labelled at round times below them.
+struct BarAxis {
+  Nanoseconds length{0};  ///< 0: no axis.
+  double room = 1;        ///< Share of the bar's room at which it ends.
+};
+
 /// `label` is the screen reader's text for the whole picture.
-std::string html_bars(const std::string& label, const std::vector<BarRow>& rows);
+std::string html_bars(const std::string& label, const std::vector<BarRow>& rows,
+                      const BarAxis& axis = {});
 
 /// A colour of the style sheet and its meaning.
 struct LegendEntry {

@@ -13,6 +13,7 @@
 #include "foretrace/answer/trust.h"
 #include "foretrace/timeline.h"
 #include "question/diff/words.h"
+#include "question/words/step_bars.h"
 #include "question/words/step_facts.h"
 #include "question/words/wording.h"
 
@@ -109,7 +110,17 @@ Document document_of(const DiffReport& report) {
   }
   document.say("Compared", compared_text(diff));
   document.section("A step", not_in_text);
-  if (diff.has_times) document.draw({.letters = picture_of(diff), .is_in_text = false});
+  if (diff.has_times) {
+    document.draw({.make =
+                       [&] {
+                         return Picture::Made{
+                             .html = step_bars("Where the time of a step goes in A and in B", "A",
+                                               "B", diff.before.breakdown, diff.after.breakdown),
+                             .styles = {"page/prediction.css"}};
+                       },
+                   .letters = picture_of(diff),
+                   .is_in_text = false});
+  }
   for (const Table& table : diff_tables(report, diff)) document.section("").table(table, "", "  ");
   return document.notes(all_notes(report, diff));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/core.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -125,27 +126,38 @@ std::string pipeline_heading(const PipelineReport& report) {
   return fmt::format("{}, {}", text, counted(report.micro_batches, "micro-batch"));
 }
 
+/// What a letter of a drawing means, and its colour on a page.
+struct PassMeaning {
+  char letter;
+  std::string_view words, colour;
+};
+constexpr PassMeaning kPassMeanings[] = {{'F', "forward", "part-compute"},
+                                         {'B', "backward", "part-communication"},
+                                         {'I', "input gradient", "part-communication"},
+                                         {'W', "weight gradient", "part-host"},
+                                         {'U', "update", "part-copy"}};
+
+bool has_action(const PipelineReport& report, const auto& is_meant) {
+  return std::ranges::any_of(report.ranks, [&](const PipelineRank& rank) {
+    return std::ranges::any_of(rank.actions, is_meant);
+  });
+}
+
+std::vector<PassMeaning> meanings_in(const PipelineReport& report) {
+  std::vector<PassMeaning> found;
+  std::ranges::copy_if(kPassMeanings, std::back_inserter(found), [&](const PassMeaning& one) {
+    return has_action(report,
+                      [&](const PipelineAction& action) { return action.letter == one.letter; });
+  });
+  return found;
+}
+
 /// Explains the letters of a drawing.
 std::string pipeline_legend(const PipelineReport& report) {
-  constexpr std::pair<char, std::string_view> kMeanings[] = {{'F', "F forward"},
-                                                             {'B', "B backward"},
-                                                             {'I', "I input gradient"},
-                                                             {'W', "W weight gradient"},
-                                                             {'U', "U update"}};
-  std::string letters;
-  bool has_alternate = false;
-  for (const PipelineRank& rank : report.ranks) {
-    for (const PipelineAction& action : rank.actions) {
-      if (letters.find(action.letter) == std::string::npos) letters += action.letter;
-      has_alternate |= action.alternate;
-    }
-  }
   std::string text;
-  for (const auto& [letter, meaning] : kMeanings) {
-    if (letters.find(letter) == std::string::npos) continue;
-    text += (text.empty() ? "" : ", ") + std::string(meaning);
-  }
-  if (has_alternate)
+  for (const PassMeaning& one : meanings_in(report))
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.letter, one.words);
+  if (has_action(report, [](const PipelineAction& action) { return action.alternate; }))
     text += report.chunks > 1 ? "; small letters: every other chunk of a rank"
                               : "; small letters: the pipeline that goes up the ranks";
   return text;
@@ -179,16 +191,7 @@ nlohmann::json rank_json(const PipelineRank& rank) {
 
 /// Returns the class of the style sheet that colours an action.
 std::string colour_of(char letter) {
-  switch (letter) {
-    case 'F':
-      return "part-compute";
-    case 'W':
-      return "part-host";
-    case 'U':
-      return "part-copy";
-    default:
-      return "part-communication";
-  }
+  return std::string(std::ranges::find(kPassMeanings, letter, &PassMeaning::letter)->colour);
 }
 
 std::string bars(const PipelineReport& report) {
@@ -210,11 +213,12 @@ std::string bars(const PipelineReport& report) {
     }
     row.value = to_text(report.ranks[i].span);
   }
-  return html_bars("The passes of each rank over time; the table has their sums", rows) +
-         html_legend({{"part-compute", "forward"},
-                      {"part-communication", "backward, input gradient"},
-                      {"part-host", "weight gradient"},
-                      {"part-copy", "update"}});
+  std::vector<LegendEntry> legend;
+  for (const PassMeaning& one : meanings_in(report))
+    legend.push_back({std::string(one.colour), std::string(one.words)});
+  return html_bars("The passes of each rank over time; the table has their sums", rows,
+                   {.length = report.makespan}) +
+         html_legend(legend);
 }
 
 }  // namespace
@@ -245,8 +249,7 @@ Document document_of(const PipelineReport& report) {
   document.say(pipeline_heading(report)).verdict("", verdict(report));
   document.section("Passes", not_in_text)
       .draw({[&] { return Picture::Made{.html = bars(report), .styles = {"page/prediction.css"}}; },
-             draw_pipeline(report)});
-  document.section("Letters", not_in_text).say(pipeline_legend(report));
+             draw_pipeline(report) + '\n' + pipeline_legend(report) + '\n'});
   document.section("Ranks", not_in_text).table(pipeline_table(report));
   return document.list("assumed:", report.assumptions);
 }

@@ -11,14 +11,12 @@
 #include "base/numbers/scaling.h"
 #include "document/page/page_charts.h"
 #include "document/page/plot.h"
+#include "question/words/step_bars.h"
 #include "question/words/tables.h"
 #include "question/words/wording.h"
 
 namespace foretrace {
 namespace {
-
-/// Length of the longest bar, as a share of the width; the rest stays free on the right.
-constexpr double kWidestBar = 0.98;
 
 std::string html_list(const std::string& heading, const std::vector<std::string>& lines) {
   if (lines.empty()) return {};
@@ -26,48 +24,10 @@ std::string html_list(const std::string& heading, const std::vector<std::string>
   return html + html_items(lines);
 }
 
-/// Returns a bar of the parts of a step, on a scale that ends at `widest`.
-BarRow step_bar(const std::string& name, const std::vector<StepPart>& parts,
-                Nanoseconds StepPart::*time, Nanoseconds widest) {
-  BarRow row{.name = name, .parts = {}};
-  Nanoseconds at{0};
-  for (const StepPart& part : parts) {
-    const std::string part_name(part.name);
-    row.parts.push_back(
-        {.from = kWidestBar * ratio(at, widest),
-         .width = kWidestBar * ratio(part.*time, widest),
-         .label = fmt::format("{} {}", part_name, to_text(part.*time)),
-         .letter = part_name,
-         .colour = "part-" + part_name,
-         .tooltip = fmt::format("{}, {}: {}", name, part_name, to_text(part.*time))});
-    at += part.*time;
-  }
-  row.value = to_text(at);
-  return row;
-}
-
-/// Names the colours of all parts that a step has somewhere.
-std::string parts_legend(const std::vector<StepPart>& parts) {
-  std::vector<LegendEntry> legend;
-  for (const StepPart& part : parts) {
-    const auto is_named = [&](const LegendEntry& entry) { return entry.text == part.name; };
-    if ((part.baseline > 0ns || part.predicted > 0ns) && std::ranges::none_of(legend, is_named))
-      legend.push_back({"part-" + std::string(part.name), std::string(part.name)});
-  }
-  return html_legend(legend);
-}
-
 std::string time_bars(const Prediction& prediction) {
-  const auto all = step_parts(prediction);
-  const std::vector<StepPart> parts(all.begin(), all.end());
-  const bool what_if = is_what_if(prediction);
-  Nanoseconds before{0}, after{0};
-  for (const StepPart& part : parts) before += part.baseline, after += part.predicted;
-  const Nanoseconds widest = what_if ? std::max(before, after) : before;
-  std::vector<BarRow> rows = {step_bar("now", parts, &StepPart::baseline, widest)};
-  if (what_if) rows.push_back(step_bar("predicted", parts, &StepPart::predicted, widest));
-  return html_bars("Where the time of a step goes; the table below says the same", rows) +
-         parts_legend(parts);
+  return step_bars("Where the time of a step goes; the table below says the same", "now",
+                   is_what_if(prediction) ? "predicted" : "", prediction.baseline_breakdown,
+                   prediction.predicted_breakdown);
 }
 
 /// Returns the bars of one device: allocated and reserved memory, with the limit as a line across.
@@ -306,7 +266,7 @@ std::string lanes_of_ranks(const std::vector<RankLane>& lanes) {
       "rank that enters a collective last.{}</p>\n",
       html_bars("What the device of each rank does over one step; the table below "
                 "has the waits",
-                rows),
+                rows, {.length = lanes.front().step, .room = kWidestBar}),
       html_legend(legend), to_text(lanes.front().step), left_out);
 }
 
@@ -399,7 +359,8 @@ PageSection sensitivities_section(const PredictionPage& page) {
                      "the job is replayed. A long bar is worth working on; steps do not wait for "
                      "work without a bar.</p>\n",
                      is_what_if(page.prediction) ? "predicted" : "recorded") +
-                 html_bars("Time saved in a step; the table below says the same", rows) +
+                 html_bars("Time saved in a step; the table below says the same", rows,
+                           {.length = most, .room = kWidestBar}) +
                  html_legend({{"part-compute", "saved if it took 10 % less"},
                               {"part-host", "saved beyond that if it took 50 % less"}}) +
                  html_table("Step times if one kind of work were faster", table);

@@ -158,10 +158,12 @@ std::vector<LaneBands> lane_bands(const TitledRun& titled) {
   return rows;
 }
 
+/// Length of the longest bar of phases, as a share of the width.
+constexpr double kBandRoom = 0.995;
+
 BarRow band_row(const LaneBands& lane, Nanoseconds longest) {
-  constexpr double kRoom = 0.995;
   const auto share = [&](Nanoseconds time) {
-    return kRoom * static_cast<double>(time.count()) / static_cast<double>(longest.count());
+    return kBandRoom * static_cast<double>(time.count()) / static_cast<double>(longest.count());
   };
   BarRow row{.name = fmt::format("{}, {}", lane.lane, lane.run), .parts = {}, .value = {}};
   for (const PhaseBand& band : lane.bands) {
@@ -205,9 +207,9 @@ PageSection timeline_section(const std::vector<TitledRun>& runs) {
       "{}<div class=\"picture\">\n<canvas id=\"timeline\" tabindex=\"0\" role=\"application\" "
       "aria-roledescription=\"timeline\" aria-label=\"Tasks over time, lane by lane\" "
       "aria-describedby=\"keys\"></canvas>\n<div id=\"hover\" class=\"hover\"></div>\n</div>\n{}"
-      "<p class=\"quiet\" id=\"keys\">Zoom with the wheel, + and -; move by dragging or with the "
-      "left and right arrow keys; up and down choose a lane, [ and ] a task on it; 0 shows all. "
-      "All lanes share one time axis.</p>\n<p class=\"quiet\">{}</p>\n"
+      "<p class=\"quiet\" id=\"keys\">Zoom with the wheel, + and -, or W and S; move by "
+      "dragging, with the left and right arrow keys, or A and D; up and down choose a lane, [ and "
+      "] a task on it; 0 shows all. All lanes share one time axis.</p>\n<p class=\"quiet\">{}</p>\n"
       "<div id=\"inspect\" class=\"inspect\" role=\"region\" aria-label=\"The chosen task\">"
       "<p class=\"quiet\">Click a task, or choose one with the keys, to see what it waits "
       "for.</p></div>\n{}",
@@ -258,7 +260,8 @@ PageSection schedule_section(const std::vector<TitledRun>& runs) {
   section.html =
       fmt::format("<p>Phases of {} on its busiest lanes, from its first task on.</p>\n",
                   html_text(drawing.steps[drawing.step].name)) +
-      html_bars("Phases of a step, lane by lane; the table below says the same", bars) +
+      html_bars("Phases of a step, lane by lane; the table below says the same", bars,
+                {.length = longest, .room = kBandRoom}) +
       html_folded("The phases as a table", html_table("Phases of a step", band_table(rows)));
   return section;
 }
