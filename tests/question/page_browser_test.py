@@ -5,6 +5,7 @@ Speaks WebDriver's HTTP with chromedriver, using only the standard library. With
 status 77). FORETRACE names the program; FORETRACE_CORPUS, where set, a folder with a large recording to measure the first paint on.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -19,7 +20,9 @@ import browser
 from browser import AXE, CONTRASTS, Browser
 
 FORETRACE = os.environ.get("FORETRACE", "foretrace")
-TRACES = pathlib.Path(__file__).resolve().parents[2] / "traces"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TRACES = ROOT / "traces"
+ANSWERED = 0, 1, 4  # A page of what does not hold, or is not decided, is a page as well.
 LARGE = "hta-ddp-v100-mem/df_index_resolver.json.gz"
 
 RANGE = "const c = document.getElementById('timeline'); return [+c.dataset.from, +c.dataset.to]"
@@ -40,8 +43,8 @@ class PageTest(unittest.TestCase):
     @classmethod
     def write(cls, name, trace, *arguments, command="predict"):
         page = pathlib.Path(cls.folder.name) / f"{name}.html"
-        subprocess.run([FORETRACE, command, str(trace), *arguments, "--html", str(page), "--quiet"], check=True,
-                       stdout=subprocess.DEVNULL)
+        done = subprocess.run([FORETRACE, *command.split("_"), trace, *arguments, "--html", page, "--quiet"], stdout=subprocess.DEVNULL)
+        assert done.returncode in ANSWERED, done
         return page
 
     def setUp(self):
@@ -86,7 +89,7 @@ class PageTest(unittest.TestCase):
     def test_zooms_and_moves_with_keys(self):
         self.act("document.getElementById('timeline').focus()")
         ranges = [self.range()]
-        for key in "+", "\ue014", "-", "0":  # \ue014 is the arrow to the right.
+        for key in "+", "\ue014", "-", "0", "w", "a", "s":  # \ue014 is the arrow to the right.
             self.browser.keys(key)
             ranges.append(self.range())
         widths = [to - start for start, to in ranges]
@@ -94,6 +97,9 @@ class PageTest(unittest.TestCase):
         self.assertGreater(ranges[2][0], ranges[1][0])
         self.assertGreater(widths[3], widths[2])
         self.assertGreater(widths[4], widths[3])
+        self.assertLess(widths[5], widths[4])
+        self.assertLess(ranges[6][0], ranges[5][0])
+        self.assertGreater(widths[7], widths[6])
 
     def test_tells_what_a_task_waits_for(self):
         self.act("document.getElementById('timeline').focus()")
@@ -187,55 +193,55 @@ class PageTest(unittest.TestCase):
         self.assertIn([True, True], narrow)
         self.assertTrue(all(scrolls == says for scrolls, says in wide + narrow))
 
-    def test_pictures_fit_any_window_in_both_themes(self):
-        trace = TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz"
-        asked = {"scale": (trace, "--machine", "dgx-a100", "--gpus", "1..64"), "advise": (trace,),
-                 "collective": ("auto", "--machine", "dgx-h100", "--bytes", "8..1GB/x4"),
-                 "plan": ("bert-large", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "64")}
+    def asked(self):
+        """The arguments of each question, for a page with most of what its pages can have."""
+        trace, later = TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", TRACES / "resnet18-v100-loader4.pt.trace.json.gz"
+        recorded, folder = TRACES / "resnet18-v100-loader0.pt.trace.json.gz", pathlib.Path(self.folder.name)
+        subprocess.run([FORETRACE, "check", trace, "--baseline", folder / "baseline.json", "--bless", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([FORETRACE, "predict", recorded, "--with", "loader:workers=4", "--format", "json", "-o", folder / "predicted.json", "--quiet"], check=True)
+        (folder / "allocator.txt").write_text("malloc a 12MiB\nfree a\n")
+        (folder / "jobs.json").write_text('{"jobs": [{"rates": {"1": 2, "4": 7}}]}')
+        (folder / "sweep.json").write_text(json.dumps({
+            "version": 1, "trace": str(trace), "memory": {"limit": "8GB"}, "transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "recompute"}],
+            "sweep": {"scale.factor": [0.5, 1], "recompute.share": [0, 1]}}))
+        llama = "llama3-8b", "--machine", "dgx-h100"
+        return {
+            "advise": [trace], "check": [trace, "--baseline", folder / "baseline.json"],
+            "collective": ["auto", "--machine", "dgx-h100", "--bytes", "8..1GB/x4"], "diff": [recorded, later], "doctor": [trace],
+            "generate": ["bert-large", "--machine", "dgx-a100"], "info": [TRACES / "gpt-a100-two-ranks"],
+            "input": [TRACES / "input-bound-v100.pt.trace.json.gz"], "kernels": [trace], "memory": [trace], "memory_replay": [folder / "allocator.txt"],
+            "plan": ["bert-large", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "64"], "plan_allocate": [folder / "jobs.json", "--nodes", "4"],
+            "plan_serve": [*llama, "--gpus", "1", "--load", "rate=4,input=200,output=30", "--slo", "ttft_p99=2s"],
+            "plan_show": ["zb_h1:stages=4,micro_batches=8,forward=1ms,backward=1ms,weight=1ms"], "plan_size": [trace, "--gpus", "1..16"],
+            "plan_system": [ROOT / "scenarios/claims/chimera.json"], "predict": [TRACES / "gpt-a100-two-ranks", "--with", "recompute", "--memory-limit", "8GB"],
+            "scale": [trace, "--machine", "dgx-a100", "--gpus", "1..64"], "serve": [*llama, "--vary", "concurrency=1,4"],
+            "sweep": [folder / "sweep.json"], "validate": [recorded], "verify": [folder / "predicted.json", later]}
+
+    def test_every_page_fits_any_window_and_can_be_used_by_everyone(self):
+        questions = [name for part in ("question", "studies") for name in
+                     re.findall(r"^QUESTION\((\w+)", (ROOT / f"src/{part}/questions.def").read_text(), re.MULTILINE)]
+        asked = self.asked()
+        self.assertEqual(sorted(asked), sorted(questions))
         outside = "return [...document.querySelectorAll('.plot text, .plot circle, .bars svg')].filter(e => e.checkVisibility()).filter(e => { " \
                   "const b = e.getBoundingClientRect(); return b.left < 0 || b.right > innerWidth; }).map(e => e.textContent)"
         unnamed = "return [...document.querySelectorAll('.plot, .bars')].filter(e => e.role !== 'img' || !e.ariaLabel).length"
         try:
             for question, arguments in asked.items():
-                page = self.write(question, *arguments, command=question)
-                for width in 1400, 380:
-                    for theme in "light", "dark":
-                        with self.subTest(question=question, width=width, theme=theme):
-                            self.browser.emulate(prefers_color_scheme=theme)
-                            self.browser.resize(width)
-                            self.browser.open(page)
-                            self.assertGreater(self.browser.run("return document.querySelectorAll('.plot, .bars').length"), 0)
-                            self.assertEqual(self.browser.run(outside), [])
-                            self.assertEqual(self.browser.run(unnamed), 0)
-                            self.assertEqual(self.browser.run(CONTRASTS), [])
-                            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width)
-        finally:
-            self.browser.resize()
-
-    @unittest.skipUnless(AXE.is_file(), "axe is not there (scripts/explorer.py)")
-    def test_everyone_can_use_the_pages(self):
-        trace, other = TRACES / "gpt-a100-gpu-bound.pt.trace.json.gz", TRACES / "resnet18-v100-loader4.pt.trace.json.gz"
-        baseline, folder = pathlib.Path(self.folder.name) / "baseline.json", pathlib.Path(self.folder.name)
-        subprocess.run([FORETRACE, "check", str(trace), "--baseline", str(baseline), "--bless", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-        sweep = folder / "everyone.json"
-        sweep.write_text(json.dumps({"version": 1, "trace": str(trace), "memory": {"limit": "8GB"},
-                                     "transforms": [{"use": "scale", "where": {"kind": "kernel"}}, {"use": "recompute"}],
-                                     "sweep": {"scale.factor": [0.5, 1], "recompute.share": [0, 1]}}))
-        asked = {"predict": (trace, "--with", "recompute", "--memory-limit", "8GB"), "advise": (trace,), "memory": (trace,), "info": (trace,),
-                 "diff": (TRACES / "resnet18-v100-loader0.pt.trace.json.gz", other), "check": (trace, "--baseline", baseline), "sweep": (sweep,),
-                 "scale": (trace, "--machine", "dgx-a100", "--gpus", "1..64"), "collective": ("auto", "--machine", "dgx-h100", "--bytes", "8..1GB/x4"),
-                 "plan": ("bert-large", "--machine", "dgx-a100", "--gpus", "8", "--global-batch", "64"),
-                 "serve": ("llama3-8b", "--machine", "dgx-h100", "--vary", "concurrency=1,4")}
-        try:
-            for question, arguments in asked.items():
                 page = self.write("everyone_" + question, *arguments, command=question)
-                for theme, width in ("light", 1400), ("dark", 380):
-                    with self.subTest(question=question, theme=theme):
+                for width, theme in itertools.product((1280, 390), ("light", "dark")):
+                    with self.subTest(question=question, width=width, theme=theme):
                         self.browser.emulate(prefers_color_scheme=theme)
                         self.browser.resize(width)
                         self.browser.open(page)
                         self.browser.frame()
-                        self.assertEqual(self.browser.barriers(), [])
+                        if question in ("advise", "collective", "diff", "plan", "plan_show", "scale", "serve"):
+                            self.assertGreater(self.browser.run("return document.querySelectorAll('.plot, .bars').length"), 0)
+                        self.assertEqual(self.browser.run(outside), [])
+                        self.assertEqual(self.browser.run(unnamed), 0)
+                        self.assertEqual(self.browser.run(CONTRASTS), [])
+                        self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width)
+                        if AXE.is_file():  # As scripts/explorer.py fetches it.
+                            self.assertEqual(self.browser.barriers(), [])
         finally:
             self.browser.resize()
 

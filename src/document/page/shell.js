@@ -43,10 +43,10 @@ const page = (() => {
   };
   const bytes = value => scaled(value, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
   const time = value => scaled(value, ['ns', 'us', 'ms', 's']);
-  // Returns about `count` round numbers in [from, to].
-  const ticks = (from, to, count) => {
+  // Returns about `count` round numbers in [from, to], at least `least` apart.
+  const ticks = (from, to, count, least = 1) => {
     const raw = (to - from) / Math.max(count, 1), power = 10 ** Math.floor(Math.log10(raw));
-    const step = Math.max([1, 2, 5, 10].find(n => n * power >= raw) * power, 1), all = [];
+    const step = Math.max([1, 2, 5, 10].find(n => n * power >= raw) * power, least), all = [];
     for (let t = Math.ceil(from / step) * step; t <= to; t += step) all.push(t);
     return all;
   };
@@ -131,10 +131,10 @@ const page = (() => {
     };
     view.key = event => {
       if (event.ctrlKey || event.metaKey || event.altKey) return false;
-      if (event.key === 'ArrowLeft') view.move(-.125);
-      else if (event.key === 'ArrowRight') view.move(.125);
-      else if (event.key === '+' || event.key === '=') view.zoom(.7);
-      else if (event.key === '-' || event.key === '_') view.zoom(1 / .7);
+      if (event.key === 'ArrowLeft' || event.key === 'a') view.move(-.125);
+      else if (event.key === 'ArrowRight' || event.key === 'd') view.move(.125);
+      else if (['+', '=', 'w'].includes(event.key)) view.zoom(.7);
+      else if (['-', '_', 's'].includes(event.key)) view.zoom(1 / .7);
       else if (event.key === '0' || event.key === 'Home') view.whole();
       else return false;
       event.preventDefault();

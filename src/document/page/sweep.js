@@ -100,7 +100,7 @@
   };
   // The values that an axis is labelled with.
   const marks = (axis, most) => {
-    if (!axis.names) return page.ticks(axis.low, axis.high, most);
+    if (!axis.names) return page.ticks(axis.low, axis.high, most, axis.unit ? 1 : 0);
     const step = Math.ceil(axis.names.length / most);
     return axis.names.map((_, k) => k).filter(k => k % step === 0);
   };
