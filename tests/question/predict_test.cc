@@ -128,6 +128,20 @@ TEST(Predict, ExplainsWhatTheCriticalPathWaitsFor) {
   EXPECT_EQ(gemm->reason, "waits for launch on cpu (launch, measured)");
 }
 
+TEST(Predict, AThreadThatIsHandedWorkWaitedForNothing) {
+  const Prediction prediction = predict(recorded_as(R"(
+    main: forward:host 20, joins:sync 1
+    engine: backward:host 30
+    forward -> backward [inferred "thread hand-over"]
+    backward -> joins [inferred "wait for thread"]
+  )"),
+                                        {}, explaining());
+  std::string waits;
+  for (const Explained& line : prediction.explained)
+    waits += line.task + ' ' + to_text(line.waited) + ", ";
+  EXPECT_EQ(waits, "forward 0 ns, backward 0 ns, joins 30 us, ");
+}
+
 TEST(Predict, MemoryFollowsTheReplay) {
   const Prediction prediction = predict(recorded_as(R"(
     gpu: a 10, b 10, c 10

@@ -23,7 +23,9 @@ Nanoseconds free_since(const Graph& graph, const Timeline& timeline, TaskId task
                      timeline.finish[index(before)]);
 }
 
+/// A thread that another one hands work to had nothing to do before: that is no wait.
 Nanoseconds waited(const Graph& graph, const Timeline& timeline, TaskId task) {
+  if (timeline.reasons[index(task)].why == Rule::thread_handover) return 0ns;
   return std::max(0ns, timeline.start[index(task)] - free_since(graph, timeline, task));
 }
 
