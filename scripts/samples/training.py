@@ -254,11 +254,9 @@ class Training:
         left, sums = sum(op.parameters for op, _, _ in tape), []
         bucket = -(-left // self.settings.buckets)
         for op, sequence, forward_start in reversed(tape):
-            self._backward_op(thread, op, sequence, forward_start)
             left -= op.parameters
-            if self.meeting and op.parameters and left <= bucket * (self.settings.buckets - 1 - len(sums)):
-                sums.append(all_reduce(thread, self.settings.parameters * 4 // self.settings.buckets, self.meeting,
-                                       self.settings.rank))
+            fills_bucket = self.meeting and op.parameters and left <= bucket * (self.settings.buckets - 1 - len(sums))
+            self._backward_op(thread, op, sequence, forward_start, sums if fills_bucket else None)
             if self.allocator and kept and op.output_bytes:
                 self.allocator.free(thread, kept.pop())
         thread.work(25)
@@ -267,7 +265,8 @@ class Training:
         self.main.now = thread.now
         self.main.work(30)
 
-    def _backward_op(self, thread, op, sequence, forward_start):
+    def _backward_op(self, thread, op, sequence, forward_start, sums):
+        """The hook of the last gradient adds a bucket up over all ranks, unless `sums` is None, and appends the event of its end to it."""
         slow = self.settings.host_slowdown
         args = {"Fwd thread id": 1, "Sequence number": sequence}
         with thread.op(f"autograd::engine::evaluate_function: {op.grad.node}", before=2 * slow, **args):
@@ -278,10 +277,13 @@ class Training:
                     with thread.op(name, before=4.5 * slow, behind=1.5 * slow):
                         for kernel in kernels:
                             thread.launch(kernel)
-        for _ in range(op.parameters):
+        for left in reversed(range(op.parameters)):
             with thread.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", before=1):
                 with thread.op("torch::autograd::AccumulateGrad", before=2 * slow):
                     pass
+                if sums is not None and left == 0:
+                    sums.append(all_reduce(thread, self.settings.parameters * 4 // self.settings.buckets, self.meeting,
+                                           self.settings.rank))
         thread.work(2)
 
     # Update.
