@@ -61,7 +61,7 @@ def two_ranks(rank):
         seed=15, device=A100, model=gpt(A100, 2, 8, 512, 512, 8192, TENSOR_GEMM),
         parameters=parameter_count(2, 512, 8192), optimizer=ADAMW, input_bytes=8 * 512 * 8, label_bytes=8 * 512 * 8,
         load_us=4_500, late_load_us=13_500, workers=1, reads_loss=True, module_frames=True, memory_events=True,
-        sync_records=True, steps=6, warm_up=8, ranks=2, rank=rank)
+        source_lines={"CausalSelfAttention": 24, "MLP": 47, "Block": 61, "GPT": 83}, sync_records=True, steps=6, warm_up=8, ranks=2, rank=rank)
 
 
 def decoding(is_capture):

@@ -108,18 +108,24 @@ class Thread:
                                {"External id": external, **args})
 
     @contextlib.contextmanager
-    def module(self, name):
-        """A Python frame of a module's call."""
+    def frame(self, name, before=0, behind=0):
+        """A Python frame; `before` and `behind` are its own microseconds."""
         number = self.recorder.next_python()
         parent = self._frames[-1] if self._frames else None
         self._frames.append(number)
         start = self.now
-        self.work(3)
+        if before:
+            self.work(before)
         yield
-        self.work(1)
+        if behind:
+            self.work(behind)
         self._frames.pop()
-        self.recorder.complete("python_function", f"nn.Module: {name}", PROCESS, self.tid, start, self.now,
+        self.recorder.complete("python_function", name, PROCESS, self.tid, start, self.now,
                                {"Python id": number, "Python parent id": parent})
+
+    def module(self, name):
+        """The frame of a module's call."""
+        return self.frame(f"nn.Module: {name}", before=3, behind=1)
 
     def external(self):
         return self._externals[-1] if self._externals else 0

@@ -1,5 +1,6 @@
 """The loop: load, copy, forward, backward, update."""
 
+import contextlib
 import dataclasses
 import threading
 
@@ -37,6 +38,7 @@ class Settings:
     pinned_prefetch: bool = False  # Copies run ahead on a stream of their own.
     reads_loss: bool = False  # loss.item() in every step.
     module_frames: bool = False
+    source_lines: dict = dataclasses.field(default_factory=dict)  # Where model.py defines forward(), by class of module.
     memory_events: bool = False
     sync_records: bool = False
     steps: int = 6
@@ -202,7 +204,8 @@ class Training:
     def _forward(self, module, tape, kept):
         if isinstance(module, Module):
             if self.settings.module_frames:
-                with self.main.module(module.name):
+                line = self.settings.source_lines.get(module.name.split("_")[0])
+                with self.main.module(module.name), self.main.frame(f"model.py({line}): forward") if line else contextlib.nullcontext():
                     self._forward_children(module, tape, kept)
             else:
                 self._forward_children(module, tape, kept)
