@@ -95,12 +95,12 @@ class ChangedTraining(Training):
             self.main.busy(self.change.beside_backward_us)
         self._side_work()
 
-    def _backward_op(self, thread, op, sequence, forward_start):
+    def _backward_op(self, *op):
         module = self._again.get(self._tape)
         if module:
             self._run_again(module)
         self._tape -= 1
-        super()._backward_op(thread, op, sequence, forward_start)
+        super()._backward_op(*op)
 
     def _run_again(self, module):
         """Recomputes on the thread of the backward pass, as torch.utils.checkpoint does."""
