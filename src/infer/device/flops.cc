@@ -206,10 +206,6 @@ class FlopCounter {
   std::map<std::tuple<NameId, NameId, NameId>, ProductWork> cached_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Where an op of attention has its query, and the value that says whether it is causal.
 struct AttentionOp {
   std::string_view name;
@@ -248,8 +244,7 @@ double attention_flops(const AttentionOp& op, const std::vector<Shape>& shapes,
   if (!is_causal && causal != "False" && causal != "0") return 0;
   const double keys = key[op.heads_first ? 2 : 1];
   const double products = op.query == 0 ? 2 : 5;
-  return products / 2 * 2 * product(query) / query[3] * keys * (query[3] + value[3]) *
-         (is_causal ? .5 : 1);
+  return products * product(query) / query[3] * keys * (query[3] + value[3]) * (is_causal ? .5 : 1);
 }
 
 /// aten::convolution_backward(gradient, input, weight, ..., transposed, ..., which gradients)
