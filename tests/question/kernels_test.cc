@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "foretrace/error.h"
 #include "support/folder.h"
 
@@ -101,6 +103,27 @@ TEST(Kernels, OfAttentionHaveARateIfTheyAreKnownToBeCausalOrNot) {
   EXPECT_EQ(rate("False"), 2 * 2.0 * 2 * 4 * 64 * 64 * 16);
   EXPECT_EQ(rate("True"), rate("False") / 2);
   EXPECT_EQ(rate(""), 0);
+}
+
+TEST(Kernels, OfTheGradientsOfAConvolutionHaveARateEach) {
+  const Folder folder;
+  const std::string op = "aten::convolution_backward",
+                    shapes = "[[2, 5, 8, 8], [2, 3, 8, 8], [5, 3, 3, 3], [], [], [], [], [], []]";
+  const std::string values =
+      R"(["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1",
+          "[True, True, False]"])";
+  folder.write("job.json", R"({"schemaVersion": 1, "traceEvents": [)" +
+                               events(op, shapes, "cudnn::wgrad_alg0", 100, 30, values) + "," +
+                               events(op, shapes, "cudnn::dgrad_alg0", 200, 20, values) + "," +
+                               events(op, shapes, "cudnn::winograd_nonfused_conv", 300, 5, values) +
+                               "]}");
+  std::map<std::string, double> flops;
+  for (const KernelRow& row : measure_kernels(folder / "job.json", "").rows)
+    flops[row.kernel] = row.flops;
+  const double each = 2.0 * 2 * 8 * 8 * 5 * 3 * 3 * 3;
+  EXPECT_EQ(flops["cudnn::wgrad_alg0"], each);
+  EXPECT_EQ(flops["cudnn::dgrad_alg0"], each);
+  EXPECT_EQ(flops["cudnn::winograd_nonfused_conv"], 0);
 }
 
 TEST(Kernels, ARecordingWithoutThemIsRefused) {

@@ -244,7 +244,8 @@ double attention_flops(const AttentionOp& op, const std::vector<Shape>& shapes,
   if (!is_causal && causal != "False" && causal != "0") return 0;
   const double keys = key[op.heads_first ? 2 : 1];
   const double products = op.query == 0 ? 2 : 5;
-  return products * product(query) / query[3] * keys * (query[3] + value[3]) * (is_causal ? .5 : 1);
+  return products * query[0] * query[1] * query[2] * keys * (query[3] + value[3]) *
+         (is_causal ? .5 : 1);
 }
 
 /// aten::convolution_backward(gradient, input, weight, ..., transposed, ..., which gradients)
@@ -254,9 +255,12 @@ OtherWork convolution_gradients(const std::vector<Shape>& shapes, std::string_vi
       value_at(values, kTransposed) != "False")
     return {};
   const std::string_view wanted = value_at(values, kWanted);
-  const std::size_t kernels = (wanted.starts_with("[True") ? 1U : 0U) +
-                              (wanted.find(", True") == wanted.find(',') ? 1U : 0U);
-  return {2 * product(shapes[0]) / shapes[0][1] * product(shapes[2]), kernels};
+  const std::size_t kernels = wanted.starts_with("[True, True")                                ? 2
+                              : wanted.starts_with("[True") || wanted.starts_with("[False, T") ? 1
+                                                                                               : 0;
+  Shape places = shapes[0];
+  places[1] = 1;
+  return {2 * product(places) * product(shapes[2]), kernels};
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ std::vector<KernelRow> rows_of(const Graph& graph, const Trace& trace, KernelRep
   std::ranges::stable_sort(rows, std::greater(), &KernelRow::each);
   for (KernelRow& row : rows) {
     OtherWork& work = other[{row.op, row.shapes}];
-    if (work.flops <= 0 || work.kernels == 0 || !computes(row.kernel)) continue;
+    if (!(work.flops > 0) || work.kernels == 0 || !computes(row.kernel)) continue;
     row.flops = work.flops, --work.kernels;
   }
   return rows;
