@@ -43,7 +43,7 @@ struct BarRow {
   std::optional<BarRange> range = {};
 };
 
-/// What the room of all bars stands for, labelled at round times below them.
+/// The time that the room of all bars stands for, labelled at round times below them.
 struct BarAxis {
   Nanoseconds length{0};  ///< 0: no axis.
   double room = 1;        ///< Share of the bar's room at which it ends.

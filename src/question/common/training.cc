@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -140,7 +141,13 @@ bool TrainingQuestion::is_asked() const {
 }
 
 GpuFigures::GpuFigures(std::string path, const char* key) : path_(std::move(path)), key_(key) {
-  if (is_given()) file_ = std::make_shared<const nlohmann::json>(read_json_file(path_));
+  if (!is_given()) return;
+  if (!std::filesystem::exists(path_))
+    throw Error(
+        fmt::format("--{0}: must be a file with {{\"{0}\": {{\"h100\": ...}}}}, but there is "
+                    "no file '{1}'",
+                    key_, path_));
+  file_ = std::make_shared<const nlohmann::json>(read_json_file(path_));
 }
 
 template <class Read>

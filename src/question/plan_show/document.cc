@@ -126,7 +126,7 @@ std::string pipeline_heading(const PipelineReport& report) {
   return fmt::format("{}, {}", text, counted(report.micro_batches, "micro-batch"));
 }
 
-/// What a letter of a drawing means, and its colour on a page.
+/// The meaning of a letter of a drawing, and its colour on a page.
 struct PassMeaning {
   char letter;
   std::string_view words, colour;
