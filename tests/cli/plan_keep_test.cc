@@ -149,7 +149,7 @@ TEST(KeptPlan, OfAnotherQuestionIsRefused) {
   EXPECT_EQ(why([](PlanQuestion& q) { q.layout = "precision=fp8,dp=8,global_batch=64"; }),
             another("it was asked with another --global-batch, --layout or --fix"));
   EXPECT_EQ(why([](PlanQuestion& q) { q.memory = Bytes{40'000'000'000}; }),
-            another("it was asked with another --memory"));
+            another("it was asked with another --memory-limit"));
   EXPECT_EQ(why([&](PlanQuestion& q) {
               q.calibrate = folder.write(
                   "runs.csv",

@@ -189,7 +189,7 @@ TEST(PlanLayouts, SaysWhatTookTheLast) {
       "10 GB");
   space.memory = Bytes{10'000'000};
   EXPECT_EQ(refusal_of_plan(space),
-            "--memory: must hold the weights of one layer, 132.1 MB, got 10 MB");
+            "--memory-limit: must hold the weights of one layer, 132.1 MB, got 10 MB");
   space.memory.reset();
   space.step.layout.tensor = 3, space.fixed = {"tp"};
   EXPECT_EQ(refusal_of_plan(space), "no layout is left: tp must be one of 1, 2, 4, 8, got 3");

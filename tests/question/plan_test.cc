@@ -120,7 +120,7 @@ TEST(Plan, SaysWhatIsMissing) {
   question = small_question();
   question.memory = Bytes{1'000'000};
   EXPECT_EQ(refusal_of(question),
-            "--memory: must hold the weights of one layer, 34.6 MB, got 1 MB");
+            "--memory-limit: must hold the weights of one layer, 34.6 MB, got 1 MB");
   question = small_question();
   question.fix = "tp=5";
   EXPECT_EQ(refusal_of(question), "no layout is left: tp must be one of 1, 2, 4, 8, got 5");

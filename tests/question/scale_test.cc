@@ -161,6 +161,11 @@ TEST(Scale, AWholeTrainingHasTheSameSamplesOnAnyNumber) {
                 1e-6 * seconds);
     EXPECT_LE(point.training->seconds.lower, point.training->seconds.point);
   }
+  std::ostringstream csv;
+  write_csv(report, csv);
+  EXPECT_NE(csv.str().find(",refused,training_s,training_lower_s,training_upper_s,price,"),
+            std::string::npos)
+      << csv.str();
   asked.training.steps.clear();  // Then the price is that of 1,000 steps.
   EXPECT_NEAR(scale(asked).points.back().training->price->point,
               report.points.back().training->price->point / 100, 1e-9);

@@ -134,7 +134,7 @@
     return found;
   };
   const hide = () => hover.style.display = 'none';
-  const tell = (canvas, event) => {
+  const tell = (canvas, event, is_asked) => {
     const at = view.at(canvas, event), t = moment(at);
     if (at < view.from || at > view.to) return hide();
     const b = canvas === blocks && block_at(event);
@@ -147,11 +147,14 @@
     if (m.names[b[6]]) lines.push(m.names[b[6]]);
     lines.push((b[7] & 1 ? 'there before' : 'made at ' + time(b[0] + m.from)) + ', ' +
       (b[7] & 2 ? 'not freed' : 'freed after ' + time(b[1])));
+    const stack = m.stacks[b[8]].split(';').filter(frame => frame);
+    if (is_asked) lines.push(...stack);
+    else if (stack.length > 1) lines.push('click for the ' + stack.length + ' frames of its stack');
     page.show(hover, event, lines);
   };
   for (const canvas of [level, blocks]) {
     view.attach(canvas, {hover: event => tell(canvas, event), leave: hide});
-    canvas.addEventListener('click', event => tell(canvas, event));  // A finger does not hover.
+    canvas.addEventListener('click', event => tell(canvas, event, true));
   }
   document.getElementById('whole').addEventListener('click', view.whole);
   widths.addEventListener('click', () => draw_by(!by_change));

@@ -41,7 +41,7 @@ void check_layer(const PlanSpace& space, const std::vector<Candidate>& candidate
   }
   const Bytes layer{static_cast<std::int64_t>(least)};
   if (layer > space.limit())
-    throw Error(fmt::format("--memory: must hold the weights of one layer, {}, got {}",
+    throw Error(fmt::format("--memory-limit: must hold the weights of one layer, {}, got {}",
                             to_text(layer), to_text(space.limit())));
 }
 

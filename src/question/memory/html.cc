@@ -29,20 +29,28 @@ constexpr std::size_t kMaxBlocks = 16'000;
 constexpr std::size_t kMaxIntervals = 8'000;
 constexpr std::size_t kMaxStepLines = 2'000;
 constexpr std::size_t kLongestDrawnName = 120;
+constexpr std::size_t kLongestStack = 1'500;
+constexpr std::size_t kMaxStacks = 2'000;
 constexpr std::size_t kTableBlocks = 40;
 
-/// Assigns a number to each name.
+/// Assigns a number to each name, cut to its first letters. Names beyond the most have the number
+/// of the first.
 class NameTable {
  public:
-  std::size_t number(const std::string& name) {
-    const auto [found, is_new] =
-        numbers_.try_emplace(name.substr(0, kLongestDrawnName), names_.size());
+  explicit NameTable(std::size_t longest, std::size_t most = std::string::npos)
+      : longest_(longest), most_(most) {}
+
+  std::size_t number(std::string_view name) {
+    const std::string cut(name.substr(0, longest_));
+    if (names_.size() >= most_ && !numbers_.contains(cut)) return 0;
+    const auto [found, is_new] = numbers_.try_emplace(cut, names_.size());
     if (is_new) names_.push_back(found->first);
     return found->second;
   }
   const Json& names() const { return names_; }
 
  private:
+  std::size_t longest_, most_;
   std::map<std::string, std::size_t> numbers_;
   Json names_ = Json::array();
 };
@@ -75,14 +83,15 @@ Json steps_json(const MemoryReport& report) {
 }
 
 Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayout& layout) {
-  NameTable names;
+  NameTable names(kLongestDrawnName), stacks(kLongestStack, kMaxStacks);
+  const std::size_t no_stack = stacks.number("");
   Json blocks = Json::array(), uses = Json::array();
   // Draw memory that belongs to no known block at the bottom, as one block over the whole window.
   const std::int64_t bottom = report.unnamed.count;
   const std::int64_t length = (report.to - report.from).count();
   if (bottom > 0) {
     blocks.push_back({0, length, 0, bottom, 0, names.number("in use before the recording"),
-                      names.number(""), 3});
+                      names.number(""), 3, no_stack});
   }
   for (const PlacedBlock& placed : layout.blocks) {
     const Allocation& block = graph.allocations()[placed.block.allocation];
@@ -91,7 +100,8 @@ Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
     blocks.push_back({(made - report.from).count(), (freed - made).count(), placed.offset + bottom,
                       block.bytes.count, static_cast<int>(block.use),
                       names.number(maker_of(graph, block)), names.number(line_of(graph, block)),
-                      (placed.block.was_there ? 1 : 0) + (placed.block.is_left ? 2 : 0)});
+                      (placed.block.was_there ? 1 : 0) + (placed.block.is_left ? 2 : 0),
+                      stacks.number(graph.names()[block.stack])});
   }
   for (const std::string_view name : memory_use_names()) uses.push_back(name);
   return {{"from", report.from.count()},
@@ -102,6 +112,7 @@ Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
           {"height", layout.height + bottom},
           {"uses", std::move(uses)},
           {"names", names.names()},
+          {"stacks", stacks.names()},
           {"blocks", std::move(blocks)},
           {"rest", points_json(layout.rest, report.from)},
           {"level", points_json(report.curve, report.from)},

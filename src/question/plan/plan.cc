@@ -89,7 +89,7 @@ std::string difference_of_plans(const std::string& our_header, const std::string
       {"fixed", "it was asked with another --fix"},
       {"all_schedules", "one of them was asked with --all-schedules"},
       {"settings", "it was asked with another --global-batch, --layout or --fix"},
-      {"memory_bytes", "it was asked with another --memory"}};
+      {"memory_bytes", "it was asked with another --memory-limit"}};
   for (const auto& [key, difference] : kDifferences) {
     if (question.is_object() && question.value(key, Ordered()) != ours["question"][key])
       return difference;

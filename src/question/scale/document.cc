@@ -162,7 +162,29 @@ std::string plot(const ScaleReport& report) {
   return html_plot(std::move(all));
 }
 
-Facts scale_facts(const ScalePoint& point) {
+/// The whole training, as columns; JSON has it as an object.
+void add_training_columns(const TrainingRun& run, Facts& facts) {
+  const auto add = [&](const char* name, const char* unit,
+                       const std::optional<RangedNumber>& number) {
+    constexpr std::pair<const char*, double RangedNumber::*> kEnds[] = {
+        {"", &RangedNumber::point},
+        {"_lower", &RangedNumber::lower},
+        {"_upper", &RangedNumber::upper}};
+    for (const auto& [end, value] : kEnds)
+      facts.column(fmt::format("{}{}{}", name, end, unit),
+                   number ? nlohmann::json(*number.*value) : nlohmann::json());
+  };
+  add("training", "_s", run.seconds);
+  add("price", "", run.price);
+  facts.column("currency", unless_default(run.currency));
+  add("energy", "_wh", run.energy);
+  const auto failures = run.failures.value_or(TrainingRun::Failures{});
+  facts.when(run.failures.has_value())
+      .column("goodput", failures.goodput)
+      .column("checkpoint_every_s", failures.checkpoint_every);
+}
+
+Facts scale_facts(const ScalePoint& point, bool has_training = false) {
   Facts facts;
   facts.fact("scheme", point.scheme).fact("gpus", point.gpus);
   facts.when(point.refused.empty())
@@ -179,13 +201,20 @@ Facts scale_facts(const ScalePoint& point) {
       .detail("training", training_json(point.training))
       .fact("trust", to_string(point.trust));
   facts.when(!point.refused.empty()).fact("refused", point.refused);
+  if (has_training)
+    add_training_columns(point.training.value_or(TrainingRun{}),
+                         facts.when(point.training.has_value()));
   return facts;
 }
 
 }  // namespace
 
 void write_csv(const ScaleReport& report, std::ostream& out) {
-  write_rows(report.points, scale_facts, out);
+  const bool has_training = std::ranges::any_of(
+      report.points, [](const ScalePoint& point) { return point.training.has_value(); });
+  write_rows(
+      report.points, [&](const ScalePoint& point) { return scale_facts(point, has_training); },
+      out);
 }
 
 nlohmann::json to_json(const ScaleReport& report) {
@@ -196,7 +225,8 @@ nlohmann::json to_json(const ScaleReport& report) {
           {"changes", report.changes},
           {"gpus_per_worker", report.gpus_per_worker},
           {"recorded_step_time_ns", report.recorded.count()},
-          {"points", rows_json(report.points, scale_facts)},
+          {"points",
+           rows_json(report.points, [](const ScalePoint& point) { return scale_facts(point); })},
           {"limits", report.limits},
           {"assumptions", report.assumptions},
           {"trust", to_json(report.trust)}};
