@@ -13,24 +13,24 @@ NLOHMANN_JSON_NAMESPACE_BEGIN
 template <>
 struct adl_serializer<foretrace::Nanoseconds> {
   template <class Json>
-  static void to_json(Json& json, foretrace::Nanoseconds time) {
-    json = time.count();
+  static void to_json(Json& to, foretrace::Nanoseconds time) {
+    to = time.count();
   }
 };
 
 template <>
 struct adl_serializer<foretrace::Bytes> {
   template <class Json>
-  static void to_json(Json& json, foretrace::Bytes size) {
-    json = size.count;
+  static void to_json(Json& to, foretrace::Bytes size) {
+    to = size.count;
   }
 };
 
 template <class Value>
 struct adl_serializer<std::optional<Value>> {
   template <class Json>
-  static void to_json(Json& json, const std::optional<Value>& value) {
-    json = value ? Json(*value) : Json();
+  static void to_json(Json& to, const std::optional<Value>& value) {
+    to = value ? Json(*value) : Json();
   }
 };
 

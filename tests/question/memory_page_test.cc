@@ -79,5 +79,16 @@ cpu: A 1, B 1, C 1, D 1
       << rows;
 }
 
+TEST(MemoryPage, BlocksHaveTheFramesOfPython) {
+  const std::string page = page_of(R"x(
+cpu: A 1, B 1, C 1
+@alloc 4B stack="malloc();layer.py:7: forward;train.py:9: main": A .. C
+@alloc 2B stack="malloc();operator()": B .. C
+)x");
+  EXPECT_NE(
+      page.find(R"x("stacks":["","layer.py:7: forward;train.py:9: main","malloc();operator()"])x"),
+      page.npos);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -316,6 +316,18 @@ class PageTest(unittest.TestCase):
         self.assertNotEqual(before, self.browser.run(picture))
         self.assertEqual(self.browser.run(CONTRASTS), [])
 
+    def test_a_click_on_a_block_shows_its_stack(self):
+        self.browser.open(self.write("stacks", TRACES / "gpt-a100-two-ranks/rank0.pt.trace.json.gz", command="memory"))
+        self.browser.frame()
+        lines = self.browser.run("""
+            const canvas = document.getElementById('blocks'), box = canvas.getBoundingClientRect();
+            for (let x = .05; x < 1; x += .01) for (let y = .05; y < 1; y += .05) {
+              canvas.dispatchEvent(new MouseEvent('click', {clientX: box.left + x * box.width, clientY: box.top + y * box.height}));
+              const lines = [...document.getElementById('hover').children].map(line => line.textContent);
+              if (lines.length > 5) return lines;
+            }""")
+        self.assertEqual(lines[-2:], ["model.py:61 forward", "model.py:83 forward"])
+
     def injected(self, page, policy):
         """Which of three injected scripts run in a page; `policy` edits the policy of the page."""
         text = policy(page.read_text())

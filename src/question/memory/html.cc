@@ -55,6 +55,18 @@ class NameTable {
   Json names_ = Json::array();
 };
 
+/// The frames of Python, or all of them if none is; innermost first, joined by ';'.
+std::string frames_to_show(std::string_view stack) {
+  std::string python;
+  for (std::string_view rest = stack; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(';'), rest.size());
+    const std::string_view frame = rest.substr(0, end);
+    if (frame.find(".py:") != frame.npos) (python += python.empty() ? "" : ";") += frame;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return python.empty() ? std::string(stack) : python;
+}
+
 Json points_json(const std::vector<MemoryCurve::Point>& curve, Nanoseconds from) {
   Json all = Json::array();
   for (const MemoryCurve::Point& point : thinned(curve, kMaxIntervals))
@@ -101,7 +113,7 @@ Json data_json(const MemoryReport& report, const Graph& graph, const MemoryLayou
                       block.bytes.count, static_cast<int>(block.use),
                       names.number(maker_of(graph, block)), names.number(line_of(graph, block)),
                       (placed.block.was_there ? 1 : 0) + (placed.block.is_left ? 2 : 0),
-                      stacks.number(graph.names()[block.stack])});
+                      stacks.number(frames_to_show(graph.names()[block.stack]))});
   }
   for (const std::string_view name : memory_use_names()) uses.push_back(name);
   return {{"from", report.from.count()},
