@@ -20,6 +20,10 @@ namespace {
 
 std::string_view shape_word(bool is_covered) { return is_covered ? "covered" : "extrapolated"; }
 
+std::string_view shapes_of(const GeneratedRow& row) {
+  return row.is_guessed ? "guessed layout" : shape_word(row.is_covered);
+}
+
 std::string milliseconds(Nanoseconds time) {
   return to_fixed(static_cast<double>(time.count()) / 1e6, 1);
 }
@@ -74,7 +78,7 @@ Facts row_facts(const GeneratedRow& row) {
       .fact("out_of_memory", row.runs_out)
       .detail("out_of_memory_probability", row.out_of_memory)
       .fact("measured_out_of_memory", row.ran_out)
-      .fact("shapes", shape_word(row.is_covered))
+      .fact("shapes", shapes_of(row))
       .fact("calibrated_on", row.was_fitted);
   return facts;
 }
@@ -174,9 +178,7 @@ Table row_table(const std::vector<GeneratedRow>& rows) {
                           milliseconds(row.time) + (row.runs_out ? " out of memory" : ""),
                           milliseconds(row.lower), milliseconds(row.upper),
                           error ? to_percent(*error) : "-",
-                          row.was_fitted   ? "calibrated on"
-                          : row.is_guessed ? "guessed layout"
-                                           : std::string(shape_word(row.is_covered))});
+                          std::string(row.was_fitted ? "calibrated on" : shapes_of(row))});
   }
   return table;
 }
