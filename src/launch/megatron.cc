@@ -170,6 +170,13 @@ std::int64_t sharding_of(ConfigReader& config) {
   return config.flag({".use_distributed_optimizer"}) || (has_own && strategy == "optim") ? 1 : 0;
 }
 
+/// Graphs of whole layers. Those of parts of layers leave the rest to the host.
+bool has_graphs(ConfigReader& config) {
+  const std::string kind = config.word({".cuda_graph_impl"}, "none");
+  const bool is_old = config.flag({".enable_cuda_graph", ".external_cuda_graph"});
+  return (is_old || kind != "none") && !config.has({".cuda_graph_scope"});
+}
+
 LaunchSettings read_megatron(ConfigReader& config) {
   LaunchSettings said;
   const bool has_shape = config.has({".num_layers"}) && config.has({".hidden_size"});
@@ -199,6 +206,7 @@ LaunchSettings read_megatron(ConfigReader& config) {
   said.layout["overlap"] = config.flag({".overlap_grad_reduce"});
   said.layout["overlap_exchanges"] = config.flag({".tp_comm_overlap"}) && tensor > 1;
   said.layout["host_optimizer"] = config.flag({".optimizer_cpu_offload"});
+  said.layout["cuda_graphs"] = has_graphs(config);
   const std::string attention = config.word({".attention_backend"}, "flash");
   said.layout["fused_attention"] = attention != "unfused" && attention != "local";
   said.layout["embedding_is_layer"] =
@@ -215,7 +223,7 @@ LaunchSettings read_megatron(ConfigReader& config) {
        {".expert_tensor_parallel_size", ".pipeline_model_parallel_layout",
         ".decoder_first_pipeline_num_layers", ".decoder_last_pipeline_num_layers",
         ".moe_expert_capacity_factor", ".overlap_moe_expert_parallel_comm", ".overlap_param_gather",
-        ".moe_shared_expert_overlap", ".cuda_graph_impl", ".rampup_batch_size"}) {
+        ".moe_shared_expert_overlap", ".cuda_graph_scope", ".rampup_batch_size"}) {
     if (const ConfigValue* value = config.find({key}); value != nullptr && value->text != "false")
       said.notes.push_back(fmt::format("{} changes the step and is not priced", value->key));
   }

@@ -24,6 +24,8 @@ constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
 /// sources that few steps of each were fitted to are inside.
 constexpr double kMinSignal = .14;
 constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
+/// Standard deviation of the logarithm of a host's time for a launch: see constants.def.
+constexpr double kLaunchSpread = .5;
 /// A shape counts as covered if its remaining variance falls below this part of the whole.
 constexpr double kCovered = .5;
 
@@ -139,7 +141,9 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   const double unknown = std::max(0., variance) * std::max(1., std::pow(kMinSignal / signal_, 2));
   // How much hosts differ is hardly known where none was measured.
   const double late = answer.price.late / answer.price.step;
-  const double deviation = std::sqrt(unknown + noise_ * noise_ + late * late);
+  // Nor is how fast a host launches.
+  const double host = shapes_.empty() ? kLaunchSpread * answer.price.host / answer.price.step : 0;
+  const double deviation = std::sqrt(unknown + noise_ * noise_ + late * late + host * host);
   answer.us = answer.price.step * std::exp(residual);
   answer.lower_us = answer.us * std::exp(-kHalfWidth * deviation);
   answer.upper_us = answer.us * std::exp(kHalfWidth * deviation);

@@ -51,6 +51,7 @@ void Layout::describe(Fields& fields) {
                  0);
   fields.flag("blocking_launches", blocking_launches,
               "The host waits for each kernel before the next (CUDA_LAUNCH_BLOCKING=1)");
+  fields.flag("cuda_graphs", graphs, "CUDA graphs launch the kernels of layers");
   fields.flag("embedding_is_layer", embedding_is_layer,
               "The split into stages counts embedding and head as one block each");
 }
@@ -65,6 +66,8 @@ void Layout::check() const {
   if (virtual_stages > 1 && pipeline == 1)
     throw Error(
         fmt::format("virtual_stages: must be 1 without a pipeline, got {}", virtual_stages));
+  if (graphs && blocking_launches)
+    throw Error("cuda_graphs: must be false if launches are blocking");
   if (drain_after > 0 && (pipeline == 1 || find_schedule(schedule)->flushes()))
     throw Error(
         fmt::format("drain_after: needs a pipeline without a flush (pipedream or pipedream_2bw), "

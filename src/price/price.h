@@ -50,6 +50,7 @@ struct Layout final : Described {
   /// never.
   std::int64_t drain_after = 0;
   bool blocking_launches = false;   ///< The host waits for each kernel (CUDA_LAUNCH_BLOCKING=1).
+  bool graphs = false;              ///< CUDA graphs: the host launches no kernel by itself.
   bool embedding_is_layer = false;  ///< Stages count embedding and head as one block each.
 
   std::int64_t devices() const { return tensor * pipeline * data * context; }
@@ -124,6 +125,7 @@ const std::vector<ConstantEntry>& constants();
 struct StagePrice {
   double forward = 0, backward = 0, recompute = 0;
   double tensor_part = 0;  ///< Tensor parallel exchanges in forward, backward and recompute.
+  double host = 0;         ///< The part of these whose length is that of the host's launches.
   double send = 0;         ///< To the next stage, and back.
 };
 
@@ -145,6 +147,7 @@ struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
   double late = 0;        ///< Waiting for the slowest host.
+  double host = 0;        ///< As long as launches take; part of `compute` and `tensor`.
   double operations = 0;  ///< Model on all samples, forward and backward, without recomputation.
 };
 

@@ -25,6 +25,8 @@ namespace {
 
 /// Kernels of a backward pass per kernel of the forward pass.
 constexpr double kBackwardKernels = 1.5;
+/// Products of the backward pass for each of the forward pass.
+constexpr double kBackProducts = 2;
 constexpr double kExchangeKernels = 3;  ///< Launches and bookkeeping of an exchange.
 /// Relative to the forward pass: 2.5 times the operations, and slower.
 constexpr double kAttentionBackward = 3;
@@ -85,11 +87,15 @@ class TrainingStep {
     const double kernels =
         static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
     StagePrice cost;
-    const double back_kernels = kernels * kBackwardKernels;
-    cost.forward = with_launches(forward + communication + kernels * constants_.gap,
-                                 kernels * constants_.forward_launch);
-    cost.backward = with_launches(backward + communication + back_kernels * constants_.gap,
-                                  back_kernels * constants_.backward_launch);
+    const double back_kernels = kernels * kBackwardKernels, experts = expert_products(row);
+    const double each = layout_.graphs ? 0 : constants_.forward_launch;
+    const double back_each = layout_.graphs ? 0 : constants_.backward_launch;
+    const double narrowing = is_narrow() ? experts * each : 0;
+    const double launches = kernels * each + experts * back_each + narrowing;
+    const double back_launches = (back_kernels + kBackProducts * experts) * back_each + narrowing;
+    cost.forward = with_launches(forward + communication + kernels * constants_.gap, launches);
+    cost.backward =
+        with_launches(backward + communication + back_kernels * constants_.gap, back_launches);
     const bool is_block = row.name != "embedding" && row.name != "head";
     const double share = recompute_ == Recompute::full && is_block ? layout_.recompute_share : 0;
     cost.recompute = share * cost.forward;
@@ -97,7 +103,21 @@ class TrainingStep {
     if (recompute_ == Recompute::pointwise && is_block)
       cost.recompute = scores + rates_.moved(row.moved_bytes);
     cost.tensor_part = communication * (2 + share);
+    if (cost.forward <= launches) cost.host += (1 + share) * cost.forward;
+    if (cost.backward <= back_launches) cost.host += cost.backward;
     return cost;
+  }
+
+  bool is_narrow() const { return layout_.precision == "fp8" || layout_.precision == "fp4"; }
+
+  /// Products that Transformer Engine launches one by one for the experts of a device, beyond one
+  /// for all of them. Its loop is C++, which launches as fast as a backward pass does; narrow
+  /// inputs are made in Python, as other kernels of the forward pass are. Other programs group
+  /// products.
+  double expert_products(const LayerRow& row) const {
+    double products = 0;
+    for (const Gemm& gemm : row.gemms) products += gemm.has_weights ? gemm.count - 1 : 0;
+    return uses_engine(layout_) ? products : 0;
   }
 
   /// The host launches ahead of the device, unless it waits for each kernel.
@@ -146,6 +166,7 @@ class TrainingStep {
       const StagePrice& one = cost_of_row(row);
       sum.forward += count * one.forward, sum.backward += count * one.backward;
       sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
+      sum.host += count * one.host;
     }
     if (layout_.zero == 2 && !layout_.lora) scatter_gradients(stage, sum);
     if (layout_.zero >= 3) gather_weights(stage, sum);
@@ -187,6 +208,7 @@ class TrainingStep {
     for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
+      price.host += m / stages * cost.host;
       if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
     }
     price.compute -= price.tensor;

@@ -57,6 +57,11 @@ TEST(Launch, ReadsMegatronsArguments) {
   read_json(read_assignments(launch_layout(file, "", 0), layout), layout);
   EXPECT_EQ(layout.micro_batches(), 128);
   EXPECT_EQ(layout_of("p.sh", text, 512).substr(0, 5), "dp=16");
+  // Graphs of parts of layers leave launches to the host.
+  const std::string joined = text.substr(0, text.size() - 1);
+  EXPECT_TRUE(layout_of("p.sh", joined + " --cuda-graph-impl local\n").starts_with("cuda_graphs"));
+  EXPECT_TRUE(layout_of("p.sh", joined + " --cuda-graph-impl local --cuda-graph-scope attn\n")
+                  .starts_with("dp="));
   EXPECT_EQ(layout_of("p.sh", text, 0, "tp=4,zero=0").substr(0, 5), "dp=16");
 }
 

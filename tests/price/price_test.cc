@@ -86,6 +86,44 @@ TEST(Price, BlockingLaunchesCostTheirHostTimeForEveryMicroBatch) {
   EXPECT_NEAR(more(4) / more(8), 2, .01);
 }
 
+TEST(Price, GraphsLeaveTheTimeOfTheDevice) {
+  const auto price = [](const char* model, bool graphs) {
+    Layout layout;
+    layout.graphs = graphs;
+    return price_with(model, layout);
+  };
+  constexpr const char* kTiny = "transformer:layers=24,hidden=256,heads=4,sequence=128";
+  const StepPrice eager = price(kTiny, false), captured = price(kTiny, true);
+  EXPECT_LT(captured.step, .8 * eager.step);
+  EXPECT_NEAR(eager.host / (eager.step - eager.optimizer - eager.other), 1, .2);
+  EXPECT_EQ(captured.host, 0);
+  constexpr const char* kWide = "transformer:layers=4,hidden=8192,heads=64,sequence=2048";
+  // Only the embedding is too small for its launches.
+  EXPECT_NEAR(price(kWide, true).step / price(kWide, false).step, 1, .001);
+  Layout both;
+  both.graphs = both.blocking_launches = true;
+  EXPECT_THROW(both.check(), Error);
+}
+
+TEST(Price, TransformerEngineLaunchesProductsOfExpertsOneByOne) {
+  const auto forward_of = [](std::int64_t experts, const char* framework, const char* precision) {
+    Layout layout;
+    layout.framework = framework, layout.precision = precision;
+    const std::string model =
+        "transformer:layers=8,hidden=256,heads=4,sequence=128,expert_ffn=128,active_experts=2,"
+        "experts=" +
+        std::to_string(experts);
+    return price_with(model, layout, "dgx-h100").compute;
+  };
+  const Constants constants;
+  // Two products of each expert, once in the forward pass and twice in the backward pass.
+  const double launches = 8 * 2 * 32 * 3 * constants.backward_launch;
+  EXPECT_NEAR(forward_of(64, "megatron", "bf16") - forward_of(32, "megatron", "bf16"), launches, 1);
+  EXPECT_NEAR(forward_of(64, "megatron", "fp8") - forward_of(32, "megatron", "fp8"),
+              launches + 8 * 2 * 2 * 32 * constants.forward_launch, 1);
+  EXPECT_EQ(forward_of(64, "fsdp", "bf16"), forward_of(32, "fsdp", "bf16"));
+}
+
 TEST(Price, SumsBesidePassesOnlyWhereTheyMayOverlap) {
   Layout layout;
   layout.pipeline = 4, layout.data = 16, layout.global_batch = 64;
@@ -475,6 +513,17 @@ TEST(StepCalibration, KeepsWhatWasMeasuredAndLittleElse) {
   EXPECT_TRUE(near.is_covered);
   EXPECT_FALSE(far.is_covered);
   EXPECT_LT(near.upper_us / near.us, far.upper_us / far.us);
+}
+
+TEST(StepCalibration, DoubtsHostsThatWereNotMeasured) {
+  const auto width = [](bool graphs) {
+    MeasuredStep step = step_with(1, 1, 0);
+    step.layout.graphs = graphs;
+    step.workload = find_workload("transformer:layers=24,hidden=256,heads=4,sequence=128");
+    const CalibratedPrice priced = StepCalibration().price(step);
+    return priced.upper_us / priced.us;
+  };
+  EXPECT_GT(width(false), 1.3 * width(true));
 }
 
 TEST(StepCalibration, ChoosesShapesThatDiffer) {
