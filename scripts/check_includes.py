@@ -81,13 +81,13 @@ STANDARD = {
     "system_error": "error_code system_error",
     "thread": "jthread this_thread thread",
     "tuple": "apply forward_as_tuple make_tuple tie tuple tuple_size_v",
-    "type_traits": """conditional_t decay_t enable_if_t invoke_result_t is_arithmetic_v is_constant_evaluated is_enum_v is_same_v
+    "type_traits": """conditional_t decay_t enable_if_t invoke_result_t is_aggregate_v is_arithmetic_v is_constant_evaluated is_enum_v is_same_v
         is_standard_layout_v is_trivially_copyable_v remove_cvref_t remove_const_t underlying_type_t""",
     "unordered_map": "unordered_map unordered_multimap",
     "unordered_set": "unordered_set",
     "utility map unordered_map": "make_pair pair",
     f"utility memory {CONTAINERS}": "move",
-    "utility": "as_const declval exchange forward in_range swap cmp_less to_underlying",
+    "utility": "as_const declval exchange forward in_range index_sequence make_index_sequence swap cmp_less to_underlying",
     "vector": "vector",
     "variant": "get_if holds_alternative monostate variant visit",
 }

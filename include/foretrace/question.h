@@ -51,6 +51,8 @@ class Answer {
 struct Form {
   std::string_view name;  ///< "text", "json", "html"
   std::function<void(const Answer& answer, std::ostream& out)> write;
+  /// Returns the JSON Schema of what is written; only of "json".
+  std::function<nlohmann::json()> schema = {};
   /// Says what a file of this form is for. Empty: it is not written beside the answer.
   std::string file_help = {};
   bool is_printed = true;  ///< Otherwise it is only for files.
@@ -151,6 +153,9 @@ struct QuestionEntry {
 const std::vector<QuestionEntry>& questions();
 /// Returns nullptr if there is no question of this name.
 const QuestionEntry* find_question(std::string_view name);
+
+/// Returns the JSON Schema of the question's answers as JSON.
+nlohmann::json answer_schema(const Question& question);
 
 /// Writes an answer in one of the question's forms. Throws Error if there is no such form.
 void write_answer(const Question& question, const Answer& answer, std::string_view form,

@@ -114,6 +114,11 @@ Asked ask(std::string_view name, const nlohmann::json& settings, const AskOption
   return asked;
 }
 
+nlohmann::json answer_schema(const Question& question) {
+  const std::vector<Form> forms = question.forms();
+  return std::ranges::find(forms, "json", &Form::name)->schema();
+}
+
 void write_answer(const Question& question, const Answer& answer, std::string_view form,
                   std::ostream& out) {
   std::vector<std::string_view> names;

@@ -51,7 +51,7 @@ class Agents(unittest.TestCase):
             agent.plan(calls)
             asked.append((family, calls, expected))
         agent.ask()
-        wrong = []
+        wrong = [f"{path.name}: {one}" for one in agent.against_schema]
         for family, calls, expected in asked:
             try:
                 found = family.found(*map(agent.answer, calls))

@@ -25,7 +25,7 @@ TEST(CommandLine, HelpAndVersionAreAnswers) {
   for (const char* arguments :
        {"--help", "help", "predict --help", "help predict", "help transform scale", "help scale",
         "list", "list transforms", "list devices", "list machines", "list machines dgx-1v",
-        "schema machine", "schema scenario", "schema prediction"}) {
+        "schema machine", "schema scenario", "schema predict"}) {
     const Outcome outcome = foretrace_run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << arguments;
     EXPECT_FALSE(outcome.out.empty()) << arguments;
@@ -168,9 +168,11 @@ TEST(CommandLine, WrongUseIsOneLineAndExitCode2) {
       {"predict a b",
        "foretrace: predict: 'b' is an unexpected argument; see `foretrace help predict`"},
       {"schema", "foretrace: schema: WHAT is required; see `foretrace help schema`"},
-      {"schema predictions",
-       "foretrace: schema: WHAT: must be one of machine, prediction, scenario, got "
-       "\"predictions\" (did you mean \"prediction\"?)"},
+      {"schema scenarios",
+       "foretrace: schema: WHAT: must be one of advise, check, collective, diff, doctor, generate, "
+       "info, input, kernels, machine, memory, memory_replay, plan, plan_allocate, plan_serve, "
+       "plan_show, plan_size, plan_system, predict, scale, scenario, serve, sweep, validate, "
+       "verify, got \"scenarios\" (did you mean \"scenario\"?)"},
   };
   for (const auto& [arguments, message] : cases) {
     const Outcome outcome = foretrace_run(arguments);

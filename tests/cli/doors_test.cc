@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/fields/settings.h"
 #include "cli/command_line.h"
 #include "foretrace/question.h"
+#include "support/against_schema.h"
 
 namespace foretrace {
 namespace {
@@ -96,9 +98,10 @@ TEST_F(Doors, EachQuestionHasAnExample) {
 }
 
 TEST_F(Doors, GiveTheSameAnswerToTheByte) {
-  std::string messages;
+  std::string messages = R"({"jsonrpc": "2.0", "id": 0, "method": "tools/list"})"
+                         "\n";
   int number = 0;
-  std::vector<std::string> wanted;
+  std::vector<std::pair<std::string, std::string>> wanted;  // By question.
   for (const auto& [name, settings] : examples_.items()) {
     SCOPED_TRACE(name);
     const Outcome shell = foretrace_run(command_of(name, settings));
@@ -109,25 +112,33 @@ TEST_F(Doors, GiveTheSameAnswerToTheByte) {
     write_answer(*asked.question, *asked.answer, "json", program);
     EXPECT_EQ(program.str(), shell.out);
     EXPECT_EQ(asked.answer->exit_code(), shell.exit_code);
-    wanted.push_back(shell.out);
+    wanted.emplace_back(name, shell.out);
     Json arguments = settings;
     arguments["form"] = "json";
     messages += Json{{"jsonrpc", "2.0"},
-                     {"id", number++},
+                     {"id", ++number},
                      {"method", "tools/call"},
                      {"params", {{"name", name}, {"arguments", arguments}}}}
                     .dump() +
                 "\n";
   }
-  const Outcome agent = foretrace_run("mcp --root /", "", messages);
+  const Outcome agent = foretrace_run("mcp --root / --structured", "", messages);
   std::istringstream lines(agent.out);
-  for (const std::string& expected : wanted) {
+  std::string listed;
+  ASSERT_TRUE(std::getline(lines, listed));
+  std::map<std::string, Json> schemas;
+  const Json tools = Json::parse(listed).at("result").at("tools");
+  for (const Json& tool : tools) schemas[tool.at("name")] = tool.value("outputSchema", Json());
+  for (const auto& [name, expected] : wanted) {
     std::string line;
     ASSERT_TRUE(std::getline(lines, line));
     const Json result = Json::parse(line).at("result");
     EXPECT_EQ(result["content"][0]["text"], expected);
     if (Json::parse(expected).is_object())
       EXPECT_EQ(result["structuredContent"], Json::parse(expected));
+    EXPECT_EQ(against_schema(result["structuredContent"], schemas.at(name)),
+              std::vector<std::string>{})
+        << name;
   }
 }
 

@@ -183,7 +183,4 @@ nlohmann::json to_json(const Prediction& prediction);
 /// One line of figures.
 void write_csv(const Prediction& prediction, std::ostream& out);
 
-/// The JSON schema of the object that to_json() makes of a prediction.
-nlohmann::json prediction_schema();
-
 }  // namespace foretrace

@@ -127,6 +127,9 @@ class ListedTransforms final : public Described {
 /// An agent may say this beside the settings of a question.
 constexpr std::string_view kForm = "form", kLimit = "limit";
 
+/// Answers of several ranks, where structured content has to be an object.
+constexpr std::string_view kAnswers = "answers";
+
 /// The names of the forms that an agent can read.
 std::vector<std::string_view> forms_of(const Question& question) {
   std::vector<std::string_view> names;
@@ -136,7 +139,32 @@ std::vector<std::string_view> forms_of(const Question& question) {
   return names;
 }
 
-Json listed_tools() {
+/// The schema of what an answer has as structured content, which is always an object.
+Json structured_schema(const Question& question) {
+  Json schema = answer_schema(question);
+  const bool has_kinds = schema.contains("anyOf");
+  Json kinds = has_kinds ? schema["anyOf"] : Json::array({schema});
+  for (Json& kind : kinds) {
+    if (kind["type"] == "object") continue;
+    kind = {{"type", "object"},
+            {"properties", {{std::string(kAnswers), kind}}},
+            {"required", {kAnswers}}};
+  }
+  return has_kinds ? Json{{"type", "object"}, {"anyOf", std::move(kinds)}} : kinds.front();
+}
+
+/// Returns all of an answer as JSON.
+Json structured_content(const Asked& asked) {
+  std::ostringstream text;
+  {
+    const EscapedOutput wall(text);
+    write_answer(*asked.question, *asked.answer, "json", text);
+  }
+  Json content = parse_json<Json>(text.str());
+  return content.is_object() ? content : Json{{kAnswers, std::move(content)}};
+}
+
+Json listed_tools(bool is_structured) {
   Json list = Json::array();
   const auto add = [&](std::string_view name, std::string_view summary, Json schema) {
     list.push_back({{"name", name},
@@ -158,6 +186,7 @@ Json listed_tools() {
         {"default", kLongestAnswer},
         {"description", "Longest text, in bytes; the rest is left out, but never of json"}};
     add(entry.name, entry.summary, std::move(schema));
+    if (is_structured) list.back()["outputSchema"] = structured_schema(*question);
   }
   ListedTransforms transforms;
   add(kListTransforms, "The changes that can be predicted; one of them with its settings",
@@ -171,7 +200,8 @@ Json listed_tools() {
 
 class Server {
  public:
-  explicit Server(std::string root) : root_(std::move(root)) {}
+  Server(std::string root, bool is_structured)
+      : root_(std::move(root)), is_structured_(is_structured) {}
 
   /// Answers one message. Returns nullopt for a notification or a response, which need no answer.
   std::optional<Json> answer(const std::string& line) const {
@@ -212,7 +242,7 @@ class Server {
     if (!params.is_object()) throw RpcError{kInvalidParams, "params: must be an object"};
     if (method == "initialize") return initialize_result(params);
     if (method == "ping") return Json::object();
-    if (method == "tools/list") return Json{{"tools", listed_tools()}};
+    if (method == "tools/list") return Json{{"tools", listed_tools(is_structured_)}};
     if (method == "tools/call") return call(params);
     throw RpcError{kMethodNotFound, fmt::format("there is no method '{}'", method)};
   }
@@ -270,7 +300,10 @@ class Server {
       form = *found;
     }
     const std::int64_t limit = taken_limit(arguments);
-    const Asked asked = ask(entry.name, arguments, {.root = root_, .forms = {form}});
+    const bool is_structured = is_structured_ || form == "json";
+    std::vector<std::string> forms = {form};
+    if (is_structured) forms.push_back("json");
+    const Asked asked = ask(entry.name, arguments, {.root = root_, .forms = forms});
     std::ostringstream text;
     {
       const EscapedOutput wall(text);
@@ -280,10 +313,7 @@ class Server {
         tool_result(form == "json" ? text.str() : shortened_answer(text.str(), limit), false);
     for (const std::string& remark : asked.remarks)
       result["content"].push_back({{"type", "text"}, {"text", shown(remark)}});
-    if (form != "json") return result;
-    Json content = parse_json<Json>(text.str());
-    result["structuredContent"] =
-        content.is_object() ? std::move(content) : Json{{"answers", std::move(content)}};
+    if (is_structured) result["structuredContent"] = structured_content(asked);
     return result;
   }
 
@@ -314,12 +344,13 @@ class Server {
   }
 
   std::string root_;
+  bool is_structured_ = false;
 };
 
 }  // namespace
 
-void serve_tools(std::istream& in, std::ostream& out, const std::string& root) {
-  const Server server(root);
+void serve_tools(std::istream& in, std::ostream& out, const std::string& root, bool is_structured) {
+  const Server server(root, is_structured);
   std::string line;
   while (next_message(in, line)) {
     if (line.find_first_not_of(" \t\r") == line.npos) continue;

@@ -12,7 +12,8 @@
 
 namespace foretrace {
 
-/// Serves until the end of `in`. Tools open only files in the folder `root`, and write none.
-void serve_tools(std::istream& in, std::ostream& out, const std::string& root);
+/// Serves until the end of `in`. Tools open only files in the folder `root`, and write none. If
+/// `is_structured`, they declare schemas of their answers, and each answer has all of its JSON.
+void serve_tools(std::istream& in, std::ostream& out, const std::string& root, bool is_structured);
 
 }  // namespace foretrace

@@ -12,6 +12,7 @@
 #include "document/document.h"
 #include "document/forms/forms.h"
 #include "foretrace/question.h"
+#include "question/common/answer_schema.h"
 
 namespace foretrace {
 
@@ -24,8 +25,10 @@ void print_json(const Json& value, std::ostream& out) {
 /// The form "json" of answers that can be turned into JSON.
 template <class Value>
 Form json_form() {
-  return form<Value>(
+  Form json = form<Value>(
       "json", [](const Value& value, std::ostream& out) { print_json(to_json(value), out); });
+  json.schema = answer_schema<Value>;
+  return json;
 }
 
 /// All forms that answers of this type have: those of documents, JSON, CSV if there are rows, and

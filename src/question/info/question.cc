@@ -69,6 +69,14 @@ nlohmann::json described(const ExaminedTrace& one, std::size_t top) {
   return object;
 }
 
+void complete(Examined& examined) {
+  std::vector<ExaminedTrace>& all = examined.recordings;
+  if (all.empty() || all.front().trace.has_times)
+    all.resize(1);
+  else
+    all.back().trace.has_times = true;
+}
+
 /// Returns one object for one trace, and an array for several.
 nlohmann::json to_json(const Examined& examined) {
   const std::vector<ExaminedTrace>& recordings = examined.recordings;

@@ -12,6 +12,7 @@ struct ShownPipeline {
 };
 
 Document document_of(const ShownPipeline& shown) { return document_of(shown.report); }
+void complete(ShownPipeline& shown) { shown.report.settings_json = kFilledText; }
 nlohmann::json to_json(const ShownPipeline& shown) { return to_json(shown.report); }
 void write_csv(const ShownPipeline& shown, std::ostream& out) { out << shown.rows; }
 
@@ -51,7 +52,8 @@ class PlanShow final : public Question {
           "`foretrace list schedules` shows all");
     ShownPipeline shown;
     if (session.wants("csv")) shown.rows = pipeline_csv(question_);
-    if (!session.wants("csv") || session.wants("html")) shown.report = show_pipeline(question_);
+    if (!session.wants("csv") || session.wants("html") || session.wants("json"))
+      shown.report = show_pipeline(question_);
     return answer_of(std::move(shown));
   }
 

@@ -5,6 +5,9 @@
 #include "studies/size/size.h"
 
 namespace foretrace {
+
+void complete(SizingReport& report) { report.batches.resize(kFilledLength); }
+
 namespace {
 
 class PlanSize final : public Question {

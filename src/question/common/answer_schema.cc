@@ -1,22 +1,31 @@
-// The schema of the JSON answer. It is derived from two answers: one with every part, and an empty
-// one, which lacks all that is optional.
+#include "question/common/answer_schema.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cctype>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
-#include "foretrace/answer/prediction.h"
-#include "foretrace/timeline.h"
+#include "foretrace/allocator.h"
+#include "foretrace/answer/check.h"
+#include "foretrace/answer/diff.h"
+#include "foretrace/answer/serving.h"
+#include "foretrace/answer/sweep.h"
+#include "foretrace/trace.h"
+#include "trace/step_name.h"
 
 namespace foretrace {
 namespace {
 
 using Json = nlohmann::json;
+using Examples = std::vector<const Json*>;
 
 /// Descriptions of properties whose names do not explain them. The key is the end of the path of
-/// names; a later entry overrides an earlier one.
+/// names, which begins with the kind of answer; a later entry overrides an earlier one.
 constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
-    {"$.scenario", "Effective settings, defaults included"},
-    {"$.measured", "What was recorded"},
+    {"prediction.scenario", "Effective settings, defaults included"},
+    {"prediction.measured", "What was recorded"},
     {".measured.step_time_ns", "Median of the steady steps"},
     {".measured.window_ns", "Length of the recording"},
     {".measured.counted_steps", "Steps that the step time is taken from"},
@@ -25,7 +34,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".measured.period", "Number of steps that alternate and are taken together"},
     {"d.steps", "Length of each step, in nanoseconds"},
     {"e.steps", "Length of each step, in nanoseconds"},
-    {"$.baseline", "The replay of the unmodified job"},
+    {"prediction.baseline", "The replay of the unmodified job"},
     {".replay_error", "|baseline - measured| / measured"},
     {".pinned_tasks", "Tasks held at their recorded start because no cause is known"},
     {".unexplained_ns", "Delays on device lanes kept without a known cause"},
@@ -60,7 +69,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
      "80 % of such changes have a peak from this to upper_allocated_bytes; null if not in doubt"},
     {".peak_reserved_bytes", "Reserved by the caching allocator, from its replay"},
     {".out_of_memory", "The first request that was refused under the memory limit"},
-    {"$.predicted", "The replay of the job as the scenario changes it"},
+    {"prediction.predicted", "The replay of the job as the scenario changes it"},
     {".lower_ns", "Lower end of the interval; in a part, with this source alone"},
     {".upper_ns", "Upper end of the interval; in a part, with this source alone"},
     {".step_kinds",
@@ -74,7 +83,7 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
      "Sources of the interval: steps, model, inferred, unexplained, replay or missing_ranks"},
     {".memory_limit_bytes", "The memory limit in the question, or the memory of its machine"},
     {".assumptions", "What the prediction assumes"},
-    {"$.unprofiled",
+    {"prediction.unprofiled",
      "Step times without the host time that the profiler itself takes; null if unknown, or for "
      "several ranks"},
     {".per_record_ns", "Host time that recording one op, call or block of memory takes"},
@@ -83,8 +92,9 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".speedup", "Baseline step time / predicted step time"},
     {".steps[].use", "The step in the form that --with takes"},
     {".figures", "Numbers that the step computed in addition to its edits"},
-    {"$.rank", "The rank that the answer is about"},
-    {"$.ranks", "The ranks of a job that has several; of ranks that are alike, only the first"},
+    {"prediction.rank", "The rank that the answer is about"},
+    {"prediction.ranks",
+     "The ranks of a job that has several; of ranks that are alike, only the first"},
     {".alike", "Number of other ranks that are provably like this one"},
     {".lower_steps", "Lower ends of the intervals of its steps, in ns; upper_steps: upper ends"},
     {".is_recorded", "False if the rank was not recorded but is assumed to be like one that was"},
@@ -96,85 +106,137 @@ constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {".clock_offset_ns", "To be added to its clock to get the common time, that of the first rank"},
     {".clock_residual_ns", "Median distance that is left between the ends of common collectives"},
     {".clock_drift", "Time gained on the common clock, as a share of the time that passes"},
-    {"$.trust", "How far the answer can be relied on; the grade is that of the worst reason"},
+    {"prediction.trust",
+     "How far the answer can be relied on; the grade is that of the worst reason"},
     {".grade", "good, fair or poor"},
     {".limit", "Limit that the value is compared with"},
-    {"$.notes", "Odd data, in order of appearance"},
+    {"prediction.notes", "Odd data, in order of appearance"},
     {".severity", "info or warning"},
     {".critical_path", "With --explain"},
-    {"$.training", "With --total-steps or --tokens: the whole training"},
+    {"prediction.training", "With --total-steps or --tokens: the whole training"},
     {".price", "Of all GPUs, in currency; null without --prices"},
     {".energy_wh", "Of all GPUs; null without --power"},
     {".goodput", "Share of the time that trains"},
 };
-
-Prediction full_answer() {
-  Prediction full;
-  full.inputs.resize(1);
-  full.steps.resize(1);
-  full.ranks.resize(1);
-  full.ranks[0].predicted_steps.resize(1);
-  full.explained.resize(1);
-  full.assumptions.resize(1);
-  full.interval_parts.resize(1);
-  full.step_kinds.resize(1);
-  full.memory_limit = Bytes{1};
-  full.training = TrainingRun{.tokens = 1,
-                              .price = RangedNumber{},
-                              .energy = RangedNumber{},
-                              .currency = "USD",
-                              .failures = TrainingRun::Failures{},
-                              .assumptions = {""}};
-  full.trust.reasons = {{.name = {}, .text = {}, .value = 1, .limit = 1}, {}};
-  full.notes.add(Severity::info, "");
-  MemoryPeak peak{.peak_reserved = Bytes{},
-                  .lower_allocated = Bytes{},
-                  .upper_allocated = Bytes{},
-                  .recorded_reserved = Bytes{},
-                  .out_of_memory = Refusal{}};
-  full.baseline_memory = full.predicted_memory = {peak, MemoryPeak{}};
-  for (StepTimes* times : {&full.measured, &full.baseline, &full.predicted})
-    *times = {.each = {1ns}, .counted = {1ns}, .step_time = 1ns};
-  full.baseline_rates = full.predicted_rates = {
-      .flops = 1, .known_share = 1, .peak_flops = 1, .peak_of = {}, .samples = 1, .tokens = 1};
-  return full;
-}
 
 std::string_view type_of(const Json& value) {
   if (value.is_number_float()) return "number";
   return value.is_number() ? "integer" : value.type_name();
 }
 
-/// Derives the schema of a part of the answer. `least` is the same part of the empty answer, or
-/// nullptr if that lacks it.
-Json schema_of(const Json& full, const Json* least, const std::string& path) {
-  Json schema = {{"type", type_of(full)}};
-  if (least != nullptr && least->is_null()) schema["type"] = {type_of(full), "null"};
+/// Whether a key is a text or number of the example, and not a word of the program.
+bool is_filled(const std::string& key) {
+  return key.find(kFilledText) != key.npos ||
+         std::ranges::all_of(key, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+}
+
+Json types_of(const Examples& examples) {
+  std::set<std::string_view> types;
+  for (const Json* one : examples) types.insert(type_of(*one));
+  if (types.contains("number")) types.erase("integer");
+  return types.size() == 1 ? Json(*types.begin()) : Json(types);
+}
+
+Json merged(const Examples& examples, const std::string& path) {
+  Json schema = {{"type", types_of(examples)}};
   for (const auto& [end, meaning] : kMeanings) {
     if (path.ends_with(end)) schema["description"] = meaning;
   }
-  if (full.is_array() && !full.empty())
-    schema["items"] = schema_of(full[0], full.size() > 1 ? &full[1] : nullptr, path + "[]");
-  if (!full.is_object() || full.empty()) return schema;
-  for (const auto& [key, value] : full.items()) {
-    const bool is_kept = least == nullptr || !least->is_object() || least->contains(key);
-    const Json* const part =
-        least != nullptr && least->is_object() && is_kept ? &(*least)[key] : nullptr;
-    schema["properties"][key] = schema_of(value, part, path + "." + key);
-    if (is_kept) schema["required"].push_back(key);
+  Examples items, others;
+  std::map<std::string, Examples> properties;
+  std::size_t objects = 0;
+  for (const Json* one : examples) {
+    if (one->is_array())
+      for (const Json& item : *one) items.push_back(&item);
+    if (!one->is_object()) continue;
+    ++objects;
+    for (const auto& [key, value] : one->items())
+      (is_filled(key) ? others : properties[key]).push_back(&value);
   }
+  if (!items.empty()) schema["items"] = merged(items, path + "[]");
+  if (!others.empty()) schema["additionalProperties"] = merged(others, path + ".*");
+  for (const auto& [key, values] : properties) {
+    schema["properties"][key] =
+        key == "schema" ? Json{{"const", *values.front()}} : merged(values, path + "." + key);
+    if (values.size() == objects) schema["required"].push_back(key);
+  }
+  return schema;
+}
+
+/// The schema of one kind of answer, "foretrace.prediction/1", or of lists of answers.
+Json schema_of_kind(const std::string& kind, const Examples& examples) {
+  const std::size_t point = kind.find('.') + 1;
+  Json schema = merged(examples, kind.substr(point, kind.find('/') - point));
+  if (!kind.empty()) schema["title"] = kind;
   return schema;
 }
 
 }  // namespace
 
-Json prediction_schema() {
-  const Json least = to_json(Prediction{});
-  Json schema = schema_of(to_json(full_answer()), &least, "$");
+void complete(AllocatorProgram& program) { program.names.resize(kFilledLength, kFilledText); }
+
+void complete(CheckReport& report) {
+  if (report.figures.empty()) return;
+  const CheckedFigure one = report.figures.front();
+  for (const FigureUnit unit :
+       {FigureUnit::time, FigureUnit::bytes, FigureUnit::count, FigureUnit::share}) {
+    report.figures.push_back(one);
+    report.figures.back().unit = unit;
+  }
+}
+
+void complete(Curve& curve) {
+  curve.points.resize(kFilledLength);
+  complete(static_cast<SweepReport&>(curve));
+}
+
+void complete(DiffReport& report) {
+  if (report.ranks.empty()) report.ranks.emplace_back();
+}
+
+void complete(ServingPoint& point) {
+  if (point.latencies.empty()) return;
+  const LatencyFigure one = point.latencies.front();
+  point.latencies.clear();
+  for (const char* name : {"ttft", "tpot", "itl", "end_to_end", "queue"}) {
+    point.latencies.push_back(one);
+    point.latencies.back().name = name;
+  }
+}
+
+void complete(SweepReport& report) {
+  constexpr const char* kValues[] = {"0.5", R"("{}")", "true", "[]"};  // A setting can be anything.
+  SweepHeader& header = report.header;
+  header.scenario_json = kFilledText;
+  header.settings.resize(kFilledLength, kFilledText);
+  std::size_t next = 0;
+  for (SweepPoint& point : report.points) {
+    point.values.resize(header.settings.size());
+    for (std::string& value : point.values) value = kValues[next++ % std::size(kValues)];
+    for (SweepFigure& figure : point.figures) figure.value = kValues[0];
+    point.verdicts.resize(header.asserts.size());
+    point.step_time = Nanoseconds(next);  // Each has another, so that settings have effects.
+  }
+}
+
+void complete(Trace& trace) {
+  trace.names.intern(kFilledText);
+  if (trace.hosts.empty()) return;
+  trace.hosts.push_back({.kind = HostKind::annotation});
+  trace.hosts.back().name = trace.names.intern(std::string(kProfilerStep) + "1");
+  trace.memory.push_back({.bytes = -1});
+  for (int action = 0; action <= static_cast<int>(MemoryAction::snapshot); ++action)
+    trace.memory.push_back({.bytes = 1, .action = static_cast<MemoryAction>(action)});
+}
+
+Json schema_of(const std::vector<Json>& examples) {
+  std::map<std::string, Examples> kinds;
+  for (const Json& one : examples)
+    kinds[one.is_object() ? one.value("schema", "") : ""].push_back(&one);
+  Json all = Json::array();
+  for (const auto& [kind, of_kind] : kinds) all.push_back(schema_of_kind(kind, of_kind));
+  Json schema = all.size() == 1 ? all.front() : Json{{"anyOf", all}};
   schema["$schema"] = "http://json-schema.org/draft-07/schema#";
-  schema["title"] = least["schema"];
-  schema["description"] = "The answer of `foretrace predict --format json`";
-  schema["properties"]["schema"] = {{"const", least["schema"]}};
   return schema;
 }
 
