@@ -1,11 +1,45 @@
 #include "machine/cluster/topologies/topology.h"
 
+#include <algorithm>
 #include <fmt/core.h>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
+namespace {
+
+constexpr std::size_t kMaxLinks = 8'000'000;
+
+}  // namespace
+
+std::uint32_t Wiring::add_switch(std::string_view name, std::size_t number) {
+  const auto host = [&](std::uint32_t port) { return cluster_.nodes[port].host; };
+  // A switch that joins NICs lies outside their host, even if there is only one host.
+  const bool one_host = std::all_of(ports_.begin(), ports_.end(), [&](std::uint32_t port) {
+    return host(port) == host(ports_.front()) && cluster_.nodes[port].kind == NodeKind::device;
+  });
+  if (cluster_.nodes.size() >= kMaxNodes) throw Error("must have at most 4,000,000 nodes");
+  cluster_.nodes.push_back({fmt::format("{}{}{}", prefix_, name, number), NodeKind::switch_,
+                            one_host && !ports_.empty() ? host(ports_.front()) : -1});
+  return static_cast<std::uint32_t>(cluster_.nodes.size() - 1);
+}
+
+void Wiring::connect(std::uint32_t a, std::uint32_t b, const Cable& cable) {
+  add_link(cluster_, {a, b, cable.bandwidth, cable.latency, cable.kind, 1}, true);
+}
+
+void add_link(Cluster& cluster, ClusterLink link, bool both_ways) {
+  if (!(link.bandwidth.bytes_per_second > 0)) {
+    throw Error(fmt::format("bandwidth: must be above 0 for the link from {} to {}",
+                            cluster.nodes[link.from].name, cluster.nodes[link.to].name));
+  }
+  if (cluster.links.size() >= kMaxLinks) throw Error("must have at most 8,000,000 links");
+  cluster.links.push_back(link);
+  if (!both_ways) return;
+  std::swap(link.from, link.to);
+  cluster.links.push_back(link);
+}
 
 void Topology::describe_cable(Fields& fields) {
   fields.bandwidth("bandwidth", bandwidth_, "Bandwidth of each cable to a port, each way");
