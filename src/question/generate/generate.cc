@@ -12,7 +12,7 @@
 #include "foretrace/error.h"
 #include "launch/launch.h"
 #include "price/calibration.h"
-#include "question/generate/calibrate_steps.h"
+#include "question/generate/measured_rows.h"
 
 namespace foretrace {
 namespace {

@@ -4,11 +4,13 @@
 // tables use ("tp", "tensor parallelism"); whatever a row does not state comes from the layout and
 // machine of the question.
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "foretrace/notes.h"
+#include "foretrace/question/generate.h"
 #include "price/calibration.h"
 
 namespace foretrace {
@@ -41,5 +43,16 @@ inline constexpr std::string_view kLeftOut = "rows of measured steps were left o
 /// left.
 std::vector<MeasuredRow> read_measured_rows(const std::string& path, const RowDefaults& defaults,
                                             Notes& notes);
+
+/// Prices fitted to the measured steps that a question names.
+struct CalibratedSteps {
+  StepCalibration calibration{};
+  std::set<std::size_t> rows{};  ///< Numbers of the rows that it was fitted to.
+};
+
+/// Fits to the table in `calibrate`. Without one, the constants are the usual ones, and
+/// `assumptions` say so.
+CalibratedSteps calibrate_steps(const GenerateQuestion& question,
+                                std::vector<std::string>& assumptions);
 
 }  // namespace foretrace

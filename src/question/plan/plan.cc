@@ -21,7 +21,7 @@
 #include "plan/plan.h"
 #include "plan/search.h"
 #include "plan/strategy.h"
-#include "question/generate/calibrate_steps.h"
+#include "question/generate/measured_rows.h"
 #include "question/plan/plan_recorded.h"
 #include "question/plan/resumable_plan.h"
 #include "question/sweep/answer_file.h"
