@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <ranges>
 
 #include "support/schedules.h"
 
@@ -114,9 +116,8 @@ TEST(Csv, RoundTripsEveryScheduleThatPyTorchHasWordsFor) {
   for (const ScheduleEntry& entry : schedules()) {
     SCOPED_TRACE(entry.name);
     Schedule schedule = schedule_of(entry.name, "stages=4,micro_batches=8");
-    const bool several =
-        entry.name == "chimera" || entry.name == "gems" || entry.name == "dualpipe";
-    if (several) {
+    const auto goes_up = [](const Action& action) { return action.pipeline != 0; };
+    if (std::ranges::any_of(schedule.orders | std::views::join, goes_up)) {
       EXPECT_THROW(schedule_to_csv(schedule), Error);
       continue;
     }
