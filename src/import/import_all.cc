@@ -179,7 +179,7 @@ class FolderReader {
     read_files(all);
   }
 
-  /// JAX writes a profile twice: NAME.xplane.pb, and less of it as NAME.trace.json.gz.
+  /// JAX writes a profile twice: as NAME.xplane.pb and, with less in it, as NAME.trace.json.gz.
   std::vector<std::string> without_repeats(std::vector<std::string> paths) {
     const std::set<std::string> all(paths.begin(), paths.end());
     const auto is_repeat = [&](const std::string& path) {

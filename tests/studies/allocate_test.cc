@@ -132,7 +132,7 @@ TEST(Allocate, SaysWhatIsMissing) {
   question.jobs = folder.write("both.json", R"({"jobs": [{"name": "a"}]})");
   EXPECT_EQ(refusal_of_allocate(question),
             question.jobs +
-                ": jobs[0]: must have rates, or a model with machine and global_batch, and not "
+                ": jobs[0]: must have either rates or a model with machine and global_batch, not "
                 "both");
   question.jobs = folder.write("unknown.json", R"({"jobs": [{"rates": {"1": 2}, "leest": 2}]})");
   EXPECT_NE(refusal_of_allocate(question).find("did you mean \"least\""), std::string::npos);

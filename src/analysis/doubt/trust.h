@@ -61,7 +61,7 @@ Trust trust_of_recording(const Prediction& baseline, AnswerAbout about);
 /// importer.
 Trust trust_in_recording(const Inference& inference, const Notes& notes, AnswerAbout about);
 
-/// Name of the reason that a recording breaks off.
+/// The reason given for a recording that breaks off, by name.
 constexpr std::string_view kCutOffReason = "cut_off";
 
 /// The importer's note that a recording breaks off; nullptr if it is complete.

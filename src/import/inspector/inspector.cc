@@ -22,9 +22,9 @@ namespace foretrace {
 namespace {
 
 constexpr std::string_view kPrefix = "nccl_";
-/// Times above are impossible.
+/// Longer times are impossible.
 constexpr double kMaxLoggedMicroseconds = 1e12;
-/// Bandwidths above are impossible.
+/// Higher bandwidths are impossible.
 constexpr double kMaxLoggedGigabytes = 1e9;
 
 /// The value of a label, or nothing: `labels` is `gpu="GPU0",nranks="4"`. No value that is read has

@@ -131,7 +131,7 @@ class BlockPairing {
     return first ? live.end() : std::prev(live.end());
   }
 
-  /// Whether any work between the op that made a block and its free can have used it.
+  /// Whether any work between the op that made a block and its free could have used it.
   bool may_be_used(const MemorySite& made, const MemorySite& freed) const {
     if (made.unit == kNone || made.unit == freed.unit) return true;
     const HostRecord& op = trace_.hosts[made.unit];

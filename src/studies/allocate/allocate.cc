@@ -119,7 +119,7 @@ void add_jobs(nlohmann::json json, JobList& jobs) {
   JobSettings settings;
   read_json(json, settings);
   if (settings.model.empty() == rates_json.is_null())
-    throw Error("must have rates, or a model with machine and global_batch, and not both");
+    throw Error("must have either rates or a model with machine and global_batch, not both");
   if (!settings.model.empty() && (settings.machine.empty() || settings.global_batch < 1))
     throw Error("must have machine and global_batch beside its model");
   const RateCurves rates =
