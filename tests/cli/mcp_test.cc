@@ -176,8 +176,9 @@ TEST(Mcp, AnswersInJsonAreStructured) {
   EXPECT_EQ(structured["schema"], "foretrace.prediction/1");
   EXPECT_EQ(structured, Json::parse(text_of(answers[0])));
   EXPECT_EQ(answers[1]["result"]["structuredContent"]["answers"].size(), 1U);
-  EXPECT_EQ(text_of(answers[2]),
-            "form: must be one of text, brief, markdown, json, csv, got \"jsn\"");
+  const std::string refusal = text_of(answers[2]);
+  EXPECT_TRUE(refusal.starts_with("form: must be one of text, ")) << refusal;
+  EXPECT_TRUE(refusal.ends_with(", got \"jsn\"")) << refusal;
 }
 
 TEST(Mcp, TakesNoTextForAnOption) {
