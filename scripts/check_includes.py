@@ -70,6 +70,7 @@ STANDARD = {
     "numeric": "accumulate exclusive_scan gcd iota lcm midpoint partial_sum",
     "optional": "nullopt nullopt_t optional",
     "queue": "priority_queue queue",
+    "random": "minstd_rand",
     "ranges": "ranges views",
     "set": "multiset set",
     "span": "dynamic_extent span",

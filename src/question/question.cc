@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "base/wording.h"
 #include "foretrace/error.h"

@@ -29,7 +29,7 @@ struct ServingPoint;
 struct SweepReport;
 struct Trace;
 
-/// What an example is like.
+/// How an example is filled.
 struct Filling {
   int depth = 0;  ///< How far parts have parts; below, values are default ones.
   /// Decides what is true, which alternative is taken, what is 0 or empty. nullptr: all is true,
