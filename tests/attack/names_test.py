@@ -118,7 +118,7 @@ ANSWERS = [
     Case("serve", "llama3-8b", "--machine", "dgx-h100", "--prices", "{prices}", "--html", "{out}.serve.html", files={"{out}.serve.html": "page"}),
     *(Case("completion", shell) for shell in ("bash", "zsh", "fish")),
     Case("help"), Case("help", "check"), Case("help", "--man"), Case("list"),
-    Case("schema", "scenario", form="json"), Case("schema", "prediction", form="json"), Case("schema", "machine", form="json"),
+    Case("schema", "scenario", form="json"), Case("schema", "predict", form="json"), Case("schema", "machine", form="json"),
     *forms("list", "machines", "{machine}", names=TEXT_JSON),
     Case("info", "{a}", "--brief"), Case("advise", "{a}", "--brief"),
     Case("mcp", "--root", "{folder}", form="jsonl", messages=tool_calls(
