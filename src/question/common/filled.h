@@ -7,10 +7,8 @@
 #include <chrono>
 #include <concepts>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
