@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_text.h"
@@ -153,14 +154,18 @@ Json structured_schema(const Question& question) {
   return has_kinds ? Json{{"type", "object"}, {"anyOf", std::move(kinds)}} : kinds.front();
 }
 
-/// Returns all of an answer as JSON.
-Json structured_content(const Asked& asked) {
+std::string written(const Asked& asked, const std::string& form) {
   std::ostringstream text;
   {
     const EscapedOutput wall(text);
-    write_answer(*asked.question, *asked.answer, "json", text);
+    write_answer(*asked.question, *asked.answer, form, text);
   }
-  Json content = parse_json<Json>(text.str());
+  return std::move(text).str();
+}
+
+/// Returns what is written as JSON as structured content.
+Json structured_content(const std::string& json) {
+  Json content = parse_json<Json>(json);
   return content.is_object() ? content : Json{{kAnswers, std::move(content)}};
 }
 
@@ -304,16 +309,13 @@ class Server {
     std::vector<std::string> forms = {form};
     if (is_structured) forms.push_back("json");
     const Asked asked = ask(entry.name, arguments, {.root = root_, .forms = forms});
-    std::ostringstream text;
-    {
-      const EscapedOutput wall(text);
-      write_answer(*asked.question, *asked.answer, form, text);
-    }
-    Json result =
-        tool_result(form == "json" ? text.str() : shortened_answer(text.str(), limit), false);
+    const std::string text = written(asked, form);
+    Json result = tool_result(form == "json" ? text : shortened_answer(text, limit), false);
     for (const std::string& remark : asked.remarks)
       result["content"].push_back({{"type", "text"}, {"text", shown(remark)}});
-    if (is_structured) result["structuredContent"] = structured_content(asked);
+    if (is_structured)
+      result["structuredContent"] =
+          structured_content(form == "json" ? text : written(asked, "json"));
     return result;
   }
 

@@ -21,8 +21,9 @@ namespace {
 using Json = nlohmann::json;
 using Examples = std::vector<const Json*>;
 
-/// Descriptions of properties whose names do not explain them. The key is the end of the path of
-/// names, which begins with the kind of answer; a later entry overrides an earlier one.
+/// Descriptions of properties of predictions whose names do not explain them; in other answers, the
+/// same names can mean something else. The key is the end of the path of names, which begins with
+/// the kind of answer; a later entry overrides an earlier one.
 constexpr std::pair<std::string_view, std::string_view> kMeanings[] = {
     {"prediction.scenario", "Effective settings, defaults included"},
     {"prediction.measured", "What was recorded"},
@@ -140,7 +141,7 @@ Json types_of(const Examples& examples) {
 Json merged(const Examples& examples, const std::string& path) {
   Json schema = {{"type", types_of(examples)}};
   for (const auto& [end, meaning] : kMeanings) {
-    if (path.ends_with(end)) schema["description"] = meaning;
+    if (path.starts_with("prediction.") && path.ends_with(end)) schema["description"] = meaning;
   }
   Examples items, others;
   std::map<std::string, Examples> properties;
