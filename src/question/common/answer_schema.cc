@@ -138,11 +138,15 @@ Json types_of(const Examples& examples) {
   return types.size() == 1 ? Json(*types.begin()) : Json(types);
 }
 
+void describe_property(Json& schema, const std::string& path) {
+  if (!path.starts_with("prediction.")) return;
+  for (const auto& [end, meaning] : kMeanings)
+    if (path.ends_with(end)) schema["description"] = meaning;
+}
+
 Json merged(const Examples& examples, const std::string& path) {
   Json schema = {{"type", types_of(examples)}};
-  for (const auto& [end, meaning] : kMeanings) {
-    if (path.starts_with("prediction.") && path.ends_with(end)) schema["description"] = meaning;
-  }
+  describe_property(schema, path);
   Examples items, others;
   std::map<std::string, Examples> properties;
   std::size_t objects = 0;
