@@ -43,6 +43,10 @@ struct PlanSpace {
   Bytes limit() const;  ///< Memory of a device that layouts may use.
 };
 
+/// Schedules with a flush, which all train the same: those with which one of launch_programs() runs
+/// some layout, and with `all` the others.
+std::vector<std::string_view> planned_schedules(bool all);
+
 /// Why a layout is slower than the best: the category with most of the difference.
 enum class Loss : std::uint8_t { none, memory, bubble, network, kernels };
 std::string_view to_string(Loss loss);

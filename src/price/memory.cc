@@ -75,9 +75,12 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
     if (layout.zero < from) return each * (parameters + experts);
     return each * (parameters / shards + experts / expert_shards);
   };
-  const double in_flight = layout.schedule == "gpipe" && layout.pipeline > 1
-                               ? static_cast<double>(layout.micro_batches())
-                               : rank.in_flight;
+  double in_flight = rank.in_flight;
+  if (rank.keeps_all) {
+    in_flight = 0;
+    for (const auto& [part, share] : rank.parts)
+      in_flight += share * static_cast<double>(layout.micro_batches());
+  }
   const double uneven = 1 + framework.uneven * std::log2(static_cast<double>(layout.pipeline));
   const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight * uneven;
   const KeptBytes each = kept_bytes(layout);

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <limits>
 
-#include "base/fields/assignments.h"
 #include "foretrace/error.h"
 
 namespace foretrace {
@@ -17,8 +16,7 @@ constexpr std::int64_t kFull = 2;
 /// Times are rounded to nanoseconds before a replay.
 constexpr double kRounding = 1 - 1e-5;
 
-/// Returns enough micro-batches to reach the peak of any schedule but GPipe's, whose peak is known
-/// without.
+/// Returns enough micro-batches to reach the peak of any schedule that does not keep all.
 std::int64_t kept_micro_batches(const Layout& layout) {
   constexpr std::int64_t kEnough = 4;  // Times the number of stages.
   const std::int64_t m = layout.micro_batches(), p = layout.pipeline;
@@ -92,21 +90,22 @@ std::vector<RankPlan> rank_plans(const Schedule& schedule) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     ranks[rank].in_flight = peaks[rank], ranks[rank].versions = versions[rank];
     const double each = 1 / static_cast<double>(schedule.micro_batches);
+    std::int64_t forward_passes = 0;
     for (const Action& action : schedule.orders[rank]) {
-      if (action.kind == ActionKind::forward)
-        ranks[rank].parts[static_cast<std::size_t>(action.stage)] +=
-            action.half == 0 ? each : each / 2;
+      if (action.kind != ActionKind::forward) continue;
+      ++forward_passes;
+      ranks[rank].parts[static_cast<std::size_t>(action.stage)] +=
+          action.half == 0 ? each : each / 2;
     }
+    ranks[rank].keeps_all = peaks[rank] == forward_passes;
   }
   return ranks;
 }
 
 Schedule schedule_for(const Layout& layout, std::int64_t micro_batches) {
-  const std::string name = schedule_of(layout);
-  auto rule = find_schedule(name);
+  auto rule = find_schedule(schedule_of(layout));
   rule->stages = layout.pipeline, rule->micro_batches = micro_batches;
-  if (name == "interleaved")
-    read_assigned("chunks=" + std::to_string(layout.virtual_stages), *rule);
+  if (rule->serves_any_chunks()) rule->chunks = layout.virtual_stages;
   Schedule schedule = rule->make();
   if (schedule.stages != layout.pipeline * layout.virtual_stages)
     throw Error(fmt::format("virtual_stages: {} needs {}, got {}", layout.schedule,

@@ -20,6 +20,8 @@ Schedule schedule_for(const Layout& layout, std::int64_t micro_batches);
 struct RankPlan {
   std::map<std::size_t, double> parts;
   double in_flight = 1;
+  /// All micro-batches of a step are in flight at once, however many.
+  bool keeps_all = false;
   std::int32_t versions = 1;
 };
 std::vector<RankPlan> rank_plans(const Schedule& schedule);

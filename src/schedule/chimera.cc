@@ -41,8 +41,18 @@ struct Unit {
 
 class Chimera final : public ScheduleRule {
  public:
+  void check() const override {
+    if (stages % 2 != 0)
+      throw Error(fmt::format(
+          "stages: must be even for chimera, as half of the pipelines go the other way, got {}",
+          stages));
+    if (stages / 2 % pairs_ != 0)
+      throw Error(
+          fmt::format("pairs: must divide half the stages, {}, got {}", stages / 2, pairs_));
+  }
+
   Schedule make() const override {
-    check_settings();
+    check();
     Schedule schedule = empty_schedule("chimera", *this);
     std::vector<std::vector<Slot>> slots(schedule.orders.size());
     for (const Unit& unit : units()) {
@@ -69,16 +79,6 @@ class Chimera final : public ScheduleRule {
   }
 
  private:
-  void check_settings() const {
-    if (stages % 2 != 0)
-      throw Error(fmt::format(
-          "stages: must be even for chimera, as half of the pipelines go the other way, got {}",
-          stages));
-    if (stages / 2 % pairs_ != 0)
-      throw Error(
-          fmt::format("pairs: must divide half the stages, {}, got {}", stages / 2, pairs_));
-  }
-
   /// Returns as many large units as fit, then a direct one for the remaining micro-batches.
   std::vector<Unit> units() const {
     const bool doubles = units_ == "doubling";

@@ -102,7 +102,7 @@ class DualOrder {
 
 class DualPipe final : public ScheduleRule {
  public:
-  Schedule make() const override {
+  void check() const override {
     if (stages % 2 != 0)
       throw Error(fmt::format(
           "stages: must be even for dualpipe, as each rank has a partner in the other half, got {}",
@@ -112,6 +112,10 @@ class DualPipe final : public ScheduleRule {
           fmt::format("micro_batches: must be even and at least twice the stages for dualpipe, got "
                       "{} for {} stages",
                       micro_batches, stages));
+  }
+
+  Schedule make() const override {
+    check();
     Schedule schedule = empty_schedule("dualpipe", *this);
     schedule.splits_backward = true;
     for (std::int64_t rank = 0; rank < stages; ++rank) {
@@ -134,12 +138,18 @@ class DualPipe final : public ScheduleRule {
 
 class DualPipeV final : public ScheduleRule {
  public:
-  Schedule make() const override {
+  DualPipeV() : ScheduleRule(2) {}
+
+  void check() const override {
     if (micro_batches < 2 * stages)
       throw Error(fmt::format(
           "micro_batches: must be at least twice the stages for dualpipe_v, got {} for {} stages",
           micro_batches, stages));
-    Schedule schedule = empty_schedule("dualpipe_v", *this, 2);
+  }
+
+  Schedule make() const override {
+    check();
+    Schedule schedule = empty_schedule("dualpipe_v", *this);
     schedule.splits_backward = true;
     for (std::int64_t rank = 0; rank < stages; ++rank) {
       const RankPosition position{.depth = rank,

@@ -15,18 +15,29 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMaxChunks = 1000;
-
 class Interleaved1F1B final : public ScheduleRule {
  public:
+  Interleaved1F1B() : ScheduleRule(2) {}
+
+  void check() const override {
+    if (group() < stages)
+      throw Error(
+          fmt::format("group: must be at least the number of stages, {}, got {}", stages, group_));
+    const std::int64_t rest = micro_batches % group();
+    if (chunks == 1 || rest == 0 || rest >= stages) return;
+    throw Error(fmt::format(
+        "micro_batches: must be a multiple of {}, or leave a remainder of at least the number of "
+        "stages, because otherwise ranks deadlock, got {} for {} stages",
+        group(), micro_batches, stages));
+  }
+
   Schedule make() const override {
-    const std::int64_t group = group_ == 0 ? stages : group_;
-    check_groups(group);
-    Schedule schedule = empty_schedule("interleaved", *this, chunks_);
-    const std::vector<ForwardPass> passes = forward_passes(group);
+    check();
+    Schedule schedule = empty_schedule("interleaved", *this);
+    const std::vector<ForwardPass> passes = forward_passes();
     const auto all = static_cast<std::int64_t>(passes.size());
     for (std::int64_t rank = 0; rank < stages; ++rank) {
-      const std::int64_t ahead = std::min(2 * (stages - 1 - rank) + (chunks_ - 1) * group, all);
+      const std::int64_t ahead = std::min(2 * (stages - 1 - rank) + (chunks - 1) * group(), all);
       Order& order = schedule.orders[static_cast<std::size_t>(rank)];
       for (std::int64_t i = 0; i < all + ahead; ++i) {
         if (i < all) {
@@ -36,7 +47,7 @@ class Interleaved1F1B final : public ScheduleRule {
         }
         if (i >= ahead) {
           const ForwardPass& forward = passes[static_cast<std::size_t>(i - ahead)];
-          const std::int64_t chunk = chunks_ - 1 - forward.chunk;
+          const std::int64_t chunk = chunks - 1 - forward.chunk;
           order.push_back(pass(ActionKind::backward, chunk * stages + rank, forward.micro_batch));
         }
       }
@@ -46,9 +57,10 @@ class Interleaved1F1B final : public ScheduleRule {
     return schedule;
   }
 
+  bool serves_any_chunks() const override { return true; }
+
  protected:
   void describe_more(Fields& fields) override {
-    fields.integer("chunks", chunks_, "Stages of the model on each rank", 1, kMaxChunks);
     fields.integer("group", group_,
                    "Micro-batches that pass through a chunk before the next one; 0: as many as "
                    "there are stages",
@@ -60,30 +72,19 @@ class Interleaved1F1B final : public ScheduleRule {
     std::int64_t micro_batch, chunk;
   };
 
-  void check_groups(std::int64_t group) const {
-    if (group < stages)
-      throw Error(
-          fmt::format("group: must be at least the number of stages, {}, got {}", stages, group));
-    const std::int64_t rest = micro_batches % group;
-    if (chunks_ == 1 || rest == 0 || rest >= stages) return;
-    throw Error(fmt::format(
-        "micro_batches: must be a multiple of {}, or leave a remainder of at least the number of "
-        "stages, because otherwise ranks deadlock, got {} for {} stages",
-        group, micro_batches, stages));
-  }
+  std::int64_t group() const { return group_ == 0 ? stages : group_; }
 
-  std::vector<ForwardPass> forward_passes(std::int64_t group) const {
+  std::vector<ForwardPass> forward_passes() const {
     std::vector<ForwardPass> passes;
-    for (std::int64_t first = 0; first < micro_batches; first += group) {
-      const std::int64_t end = std::min(first + group, micro_batches);
-      for (std::int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    for (std::int64_t first = 0; first < micro_batches; first += group()) {
+      const std::int64_t end = std::min(first + group(), micro_batches);
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
         for (std::int64_t i = first; i < end; ++i) passes.push_back({i, chunk});
       }
     }
     return passes;
   }
 
-  std::int64_t chunks_ = 2;
   std::int64_t group_ = 0;
 };
 

@@ -18,12 +18,16 @@ constexpr std::int64_t kMaxBatches = 10'000;
 
 class PipedreamTwoBw final : public ScheduleRule {
  public:
-  Schedule make() const override {
+  void check() const override {
     if (micro_batches < stages)
       throw Error(fmt::format(
           "micro_batches: must be at least the number of stages, because two versions of the "
           "weights are not enough otherwise, got {} for {} stages",
           micro_batches, stages));
+  }
+
+  Schedule make() const override {
+    check();
     Schedule schedule = empty_schedule("pipedream_2bw", *this);
     const std::int64_t all = batches_ * micro_batches;
     schedule.micro_batches = static_cast<std::int32_t>(all);

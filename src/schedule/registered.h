@@ -24,7 +24,7 @@ inline Action pass(ActionKind kind, std::int64_t stage, std::int64_t micro_batch
 }
 
 /// A schedule with empty orders.
-Schedule empty_schedule(std::string_view name, const ScheduleRule& rule, std::int64_t chunks = 1);
+Schedule empty_schedule(std::string_view name, const ScheduleRule& rule);
 
 /// Returns the order of 1F1B: `ahead` forward passes, then a backward pass after each further one.
 Order one_f_one_b_order(std::int64_t stage, std::int64_t ahead, std::int64_t micro_batches);

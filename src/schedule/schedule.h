@@ -74,16 +74,22 @@ class ScheduleRule : public Described {
  public:
   std::int64_t stages = 4;  ///< Ranks of the pipeline.
   std::int64_t micro_batches = 8;
+  /// Stages of the model on each rank; a setting if the rule serves any number.
+  std::int64_t chunks = 1;
 
-  /// Names `stages` and `micro_batches`, then the settings of the rule.
+  /// Names `stages`, `micro_batches` and, if it is a setting, `chunks`; then the settings of the
+  /// rule.
   void describe(Fields& fields) final;
-  /// Makes a legal schedule. Throws Error, beginning with the setting, if the rule does not support
-  /// its settings.
+  /// Throws Error, beginning with the setting, if the rule does not support its settings.
+  virtual void check() const {}
+  /// Makes a legal schedule. Throws Error as check() does.
   virtual Schedule make() const = 0;
+  virtual bool serves_any_chunks() const { return false; }
   /// Whether all ranks end a batch before the next one begins.
   virtual bool flushes() const { return true; }
 
  protected:
+  explicit ScheduleRule(std::int64_t chunks_a_rank = 1) : chunks(chunks_a_rank) {}
   virtual void describe_more(Fields&) {}
 };
 

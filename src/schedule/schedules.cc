@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
 };
 
 /// 10,000 ranks, 1 M micro-batches: more than any real pipeline, and sums still fit.
-constexpr std::int64_t kMaxStages = 10'000, kMaxMicroBatches = 1'000'000;
+constexpr std::int64_t kMaxStages = 10'000, kMaxMicroBatches = 1'000'000, kMaxChunks = 1000;
 
 /// Converts a name such as "ZB-H1" to zb_h1.
 std::string canonical_name(std::string_view name) {
@@ -38,6 +38,8 @@ std::string canonical_name(std::string_view name) {
 void ScheduleRule::describe(Fields& fields) {
   fields.integer("stages", stages, "Ranks of the pipeline", 1, kMaxStages);
   fields.integer("micro_batches", micro_batches, "Micro-batches of a batch", 1, kMaxMicroBatches);
+  if (serves_any_chunks())
+    fields.integer("chunks", chunks, "Stages of the model on each rank", 1, kMaxChunks);
   describe_more(fields);
 }
 
@@ -64,12 +66,12 @@ std::unique_ptr<ScheduleRule> find_schedule(std::string_view name) {
                           did_you_mean(wanted, names), joined(names)));
 }
 
-Schedule empty_schedule(std::string_view name, const ScheduleRule& rule, std::int64_t chunks) {
+Schedule empty_schedule(std::string_view name, const ScheduleRule& rule) {
   Schedule schedule;
   schedule.name = name;
   schedule.ranks = static_cast<std::int32_t>(rule.stages);
-  schedule.stages = static_cast<std::int32_t>(rule.stages * chunks);
-  schedule.chunks = static_cast<std::int32_t>(chunks);
+  schedule.stages = static_cast<std::int32_t>(rule.stages * rule.chunks);
+  schedule.chunks = static_cast<std::int32_t>(rule.chunks);
   schedule.micro_batches = static_cast<std::int32_t>(rule.micro_batches);
   schedule.orders.resize(static_cast<std::size_t>(rule.stages));
   return schedule;

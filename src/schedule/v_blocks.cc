@@ -220,10 +220,10 @@ class BlockBuilder {
 
 class VBlocks final : public ScheduleRule {
  public:
-  explicit VBlocks(const BuildingBlock& block) : block_(block) {}
+  explicit VBlocks(const BuildingBlock& block) : ScheduleRule(2), block_(block) {}
 
   Schedule make() const override {
-    Schedule schedule = empty_schedule(block_.name, *this, 2);
+    Schedule schedule = empty_schedule(block_.name, *this);
     schedule.splits_backward = true;
     const std::vector<RankSlots> slots_by_rank =
         BlockBuilder(block_, stages, micro_batches).build();

@@ -53,8 +53,10 @@ class VOrder {
 
 class ZbV final : public ScheduleRule {
  public:
+  ZbV() : ScheduleRule(2) {}
+
   Schedule make() const override {
-    Schedule schedule = empty_schedule("zb_v", *this, 2);
+    Schedule schedule = empty_schedule("zb_v", *this);
     schedule.splits_backward = true;
     const std::int64_t needed = std::max(2 * stages - 1, micro_batches);
     for (std::int64_t rank = 0; rank < stages; ++rank) {

@@ -34,6 +34,10 @@ class Command : public Described {
   virtual bool runs_a_program() const { return false; }
 };
 
+#define COMMAND(name, summary) std::unique_ptr<Command> make_##name##_command();
+#include "cli/commands.def"
+#undef COMMAND
+
 struct CommandEntry {
   std::string name;  ///< "plan" or "plan show".
   std::string_view summary;

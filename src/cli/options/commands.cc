@@ -124,14 +124,6 @@ void DescribedOptions::read(Described& settings, QuestionFiles& files) const {
   settings.check();
 }
 
-}  // namespace
-
-#define COMMAND(name, summary) std::unique_ptr<Command> make_##name##_command();
-#include "cli/commands.def"
-#undef COMMAND
-
-namespace {
-
 struct MadeCommand {
   std::string_view name, summary;
   std::unique_ptr<Command> (*make)();
@@ -147,9 +139,9 @@ constexpr MadeCommand kCommands[] = {
 class Writing final : public Described {
  public:
   explicit Writing(const Question& question) : setting_(question.form_setting()) {
-    for (const Form& form : question.forms()) {
-      if (form.is_printed) names_.push_back(form.name);
-      if (!form.file_help.empty()) files.push_back({form.name, form.file_help, ""});
+    for (const Form& one : question.forms()) {
+      if (one.is_printed) names_.push_back(one.name);
+      if (!one.file_help.empty()) files.push_back({one.name, one.file_help, ""});
     }
   }
 

@@ -3,35 +3,26 @@
 #include <algorithm>
 #include <array>
 #include <fmt/core.h>
+#include <memory>
+#include <utility>
 
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "plan/search.h"
+#include "schedule/schedule.h"
 
 namespace foretrace {
 namespace {
 
-/// Schedules with a flush, which all train the same. `chunks` 0 stands for 1F1B with any number of
-/// chunks. Schedules that go both ways need an even number of stages; DualPipe also needs an even
-/// number of micro-batches, at least twice the stages.
-struct PlannedSchedule {
-  const char* name;
-  std::int64_t chunks;
-  bool is_offered = false;  ///< By Megatron-LM, torchtitan or nanotron.
-  bool goes_both_ways = false;
-};
-constexpr std::array kPlannedSchedules = {PlannedSchedule{"1f1b", 1, true},
-                                          PlannedSchedule{"interleaved", 0, true},
-                                          PlannedSchedule{"gpipe", 1, true},
-                                          PlannedSchedule{"zb_h1", 1},
-                                          PlannedSchedule{"zb_h2", 1},
-                                          PlannedSchedule{"zb_v", 2, true},
-                                          PlannedSchedule{"v_half", 2},
-                                          PlannedSchedule{"v_min", 2},
-                                          PlannedSchedule{"dualpipe_v", 2, true},
-                                          PlannedSchedule{"chimera", 1, false, true},
-                                          PlannedSchedule{"dualpipe", 1, false, true}};
 constexpr std::array kRecomputes = {"none", "selective", "full"};
+
+bool is_offered(std::string_view name, const ScheduleRule& rule) {
+  Layout layout;
+  layout.pipeline = 2, layout.virtual_stages = rule.chunks, layout.schedule = name;
+  return std::ranges::any_of(launch_programs(),
+                             [&](const LaunchProgram& one) { return one.runs(layout); });
+}
+
 std::vector<std::int64_t> divisors(std::int64_t number) {
   std::vector<std::int64_t> found;
   for (std::int64_t i = 1; i <= number; ++i) {
@@ -49,11 +40,21 @@ class Enumeration {
       if (std::ranges::find(searched, name) == searched.end())
         throw Error(fmt::format("--fix: must be one of {}, got {}", joined(searched), name));
     }
-    std::vector<std::string> names;
-    for (const PlannedSchedule& one : kPlannedSchedules) names.emplace_back(one.name);
-    if (space.fixed.contains("schedule") && std::ranges::find(names, base_.schedule) == names.end())
+    const bool is_fixed = space.fixed.contains("schedule");
+    const auto names = planned_schedules(is_fixed || space.all_schedules);
+    if (is_fixed && std::ranges::find(names, base_.schedule) == names.end())
       throw Error(
           fmt::format("--fix: schedule: must be one of {}, got {}", joined(names), base_.schedule));
+    for (std::size_t i = 0; i < schedules().size(); ++i) {
+      const ScheduleEntry& entry = schedules()[i];
+      if (std::ranges::find(names, entry.name) == names.end()) continue;
+      auto rule = entry.make();
+      // 1F1B with several chunks is the interleaved schedule.
+      const bool is_named =
+          base_.schedule == entry.name || (rule->serves_any_chunks() && base_.schedule == "1f1b");
+      if (is_named || !is_fixed)
+        schedules_.emplace_back(static_cast<std::int8_t>(i), std::move(rule));
+    }
   }
 
   std::vector<Candidate> run() {
@@ -85,9 +86,10 @@ class Enumeration {
     return joined(texts);
   }
 
-  /// Remembers the constraint to report if no layout is left: the one that the search reached last.
+  /// Remembers the constraint to report if no layout is left: the first of those that the search
+  /// reached last.
   void note_constraint(int order, const std::string& constraint) {
-    if (order < constraint_order_) return;
+    if (order <= constraint_order_) return;
     constraint_order_ = order, constraint_ = constraint;
   }
 
@@ -138,27 +140,20 @@ class Enumeration {
                          candidate.data * base_.micro_batch, base_.global_batch));
   }
 
-  /// Whether a schedule is searched with so many stages, of which there are several.
-  bool is_searched(const PlannedSchedule& schedule, std::int64_t stages,
-                   std::int64_t micro_batches) const {
-    if (schedule.goes_both_ways && stages % 2 != 0) return false;
-    if (schedule.name == std::string_view("dualpipe") &&
-        (micro_batches % 2 != 0 || micro_batches < 2 * stages))
-      return false;
-    if (!space_.fixed.contains("schedule")) return schedule.is_offered || space_.all_schedules;
-    return base_.schedule == schedule.name || (schedule.chunks == 0 && base_.schedule == "1f1b");
-  }
-
   void add_schedules(Candidate candidate, std::int64_t micro_batches) {
     if (candidate.pipeline == 1) return add_chunks(candidate, 1, micro_batches);
-    for (std::size_t i = 0; i < kPlannedSchedules.size(); ++i) {
-      const PlannedSchedule& schedule = kPlannedSchedules[i];
-      if (!is_searched(schedule, candidate.pipeline, micro_batches)) continue;
-      candidate.schedule = static_cast<std::int8_t>(i);
+    for (const auto& [number, rule] : schedules_) {
+      rule->stages = candidate.pipeline, rule->micro_batches = micro_batches;
       const std::int64_t most =
-          schedule.chunks == 0 ? layers_ / candidate.pipeline : schedule.chunks;
-      for (std::int64_t v = schedule.chunks == 0 ? 2 : schedule.chunks; v <= most; ++v)
-        add_chunks(candidate, v, micro_batches);
+          rule->serves_any_chunks() ? layers_ / candidate.pipeline : rule->chunks;
+      try {
+        rule->check();
+      } catch (const Error& error) {
+        note_constraint(3, error.what());
+        continue;
+      }
+      candidate.schedule = number;
+      for (std::int64_t v = rule->chunks; v <= most; ++v) add_chunks(candidate, v, micro_batches);
     }
   }
 
@@ -167,12 +162,12 @@ class Enumeration {
     if (space_.fixed.contains("virtual_stages") && chunks != base_.virtual_stages) return;
     if (chunks > 1 && micro_batches % stages != 0)
       return note_constraint(
-          3, fmt::format("virtual stages need micro-batches in multiples of pp, {}, got {}", stages,
+          4, fmt::format("virtual stages need micro-batches in multiples of pp, {}, got {}", stages,
                          micro_batches));
     const bool divides = layers_ % (stages * chunks) == 0;
     if (!divides && (layers_ + 2) % (stages * chunks) != 0)
       return note_constraint(
-          3, fmt::format("pp x virtual_stages must divide the layers, {}", layers_));
+          4, fmt::format("pp x virtual_stages must divide the layers, {}", layers_));
     candidate.embedding_is_layer = !divides;
     candidate.virtual_stages = static_cast<std::int32_t>(chunks);
     add_memory_settings(candidate);
@@ -201,12 +196,23 @@ class Enumeration {
   const PlanSpace& space_;
   const Layout& base_;
   std::int64_t layers_;
+  /// By number in schedules().
+  std::vector<std::pair<std::int8_t, std::unique_ptr<ScheduleRule>>> schedules_;
   std::vector<Candidate> found_;
   int constraint_order_ = -1;
   std::string constraint_ = "a count of GPUs must be given";
 };
 
 }  // namespace
+
+std::vector<std::string_view> planned_schedules(bool all) {
+  std::vector<std::string_view> names;
+  for (const ScheduleEntry& entry : schedules()) {
+    const auto rule = entry.make();
+    if (rule->flushes() && (all || is_offered(entry.name, *rule))) names.push_back(entry.name);
+  }
+  return names;
+}
 
 const std::vector<std::string>& searched_settings() {
   static const std::vector<std::string> names = {"tp",
@@ -228,7 +234,9 @@ void set_layout(const Candidate& candidate, Layout& layout) {
   layout.data = candidate.data, layout.context = candidate.context;
   layout.expert = candidate.expert, layout.virtual_stages = candidate.virtual_stages;
   layout.micro_batch = candidate.micro_batch;
-  layout.schedule = kPlannedSchedules[static_cast<std::size_t>(candidate.schedule)].name;
+  layout.schedule = candidate.schedule < 0
+                        ? Layout().schedule
+                        : schedules()[static_cast<std::size_t>(candidate.schedule)].name;
   layout.recompute = kRecomputes[static_cast<std::size_t>(candidate.recompute)];
   layout.zero = candidate.zero;
   layout.sequence_parallel = candidate.sequence_parallel;

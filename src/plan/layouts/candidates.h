@@ -12,7 +12,8 @@ namespace foretrace {
 struct Candidate {
   std::int32_t tensor = 1, pipeline = 1, data = 1, context = 1, expert = 1;
   std::int32_t virtual_stages = 1, micro_batch = 1;
-  std::int8_t schedule = 0, recompute = 0, zero = 0;
+  std::int8_t schedule = -1;  ///< In schedules(); -1 for one stage, which has that of Layout.
+  std::int8_t recompute = 0, zero = 0;
   bool sequence_parallel = false, embedding_is_layer = false;
 
   std::int64_t devices() const { return std::int64_t{1} * tensor * pipeline * data * context; }

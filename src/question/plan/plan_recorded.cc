@@ -1,7 +1,6 @@
 #include "question/plan/plan_recorded.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/core.h>
@@ -40,10 +39,6 @@ struct RecordedLayout {
   /// The steps for `predict --with`.
   std::vector<std::string> steps(const PlanQuestion& question) const;
 };
-
-/// Schedules with a flush, the same as for described models.
-constexpr std::array kSchedules = {"1f1b", "gpipe",  "interleaved:chunks=2", "zb_h1", "zb_h2",
-                                   "zb_v", "chimera"};
 
 std::string RecordedLayout::text() const {
   std::string text = fmt::format("pp={},dp={}", stages, copies);
@@ -90,6 +85,7 @@ std::int64_t recorded_batches(const PlanQuestion& question) {
 /// batch.
 std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::int64_t gpus) {
   const std::int64_t batch = recorded_batches(question);
+  const std::vector<std::string_view> schedules = planned_schedules(question.all_schedules);
   std::vector<RecordedLayout> layouts;
   for (std::int64_t stages = 1; stages <= gpus; ++stages) {
     const std::int64_t copies = gpus / stages;
@@ -101,7 +97,7 @@ std::vector<RecordedLayout> recorded_layouts(const PlanQuestion& question, std::
           layouts.push_back(layout);
         layout.zero = 0;
       } else {
-        for (const char* schedule : kSchedules) {
+        for (const std::string_view schedule : schedules) {
           layout.schedule = schedule;
           layouts.push_back(layout);
         }

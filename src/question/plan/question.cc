@@ -97,10 +97,12 @@ class PlanLayouts final : public Question {
               "are not searched, such as its precision, apply to all layouts");
     fields.as({.value = "SETTINGS"})
         .text("fix", question_.fix, "Settings that every layout must have: tp=8,schedule=1f1b");
+    std::vector<std::string_view> unoffered = planned_schedules(true);
+    const std::vector<std::string_view> offered = planned_schedules(false);
+    std::erase_if(unoffered, [&](auto name) { return std::ranges::count(offered, name) > 0; });
     fields.flag(
         "all_schedules", question_.all_schedules,
-        "Also search pipeline schedules that no program offers today: zb_h1, zb_h2, v_half, "
-        "v_min, chimera, dualpipe");
+        "Also search pipeline schedules that no program offers today: " + joined(unoffered));
     question_.training.describe(fields);
     fields.path("measured", question_.measured,
                 "First show how well these measured runs are reproduced: CSV as for --calibrate");
