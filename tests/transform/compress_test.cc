@@ -76,6 +76,20 @@ TEST(Compress, KernelsRunBehindTheWorkThatMakesTheGradients) {
   EXPECT_EQ(names, "B; compress gradients; A; compress gradients; U; ");
 }
 
+/// x is in the forward pass; y, of its size, is its counterpart in the backward pass.
+TEST(Compress, ExchangesOfActivationsAreNoGradients) {
+  Graph graph = sending();
+  graph.task(graph.collectives()[0].task).phase = Phase::forward;
+  try {
+    read_transform_text("compress")->apply(graph, {});
+    FAIL() << "must be refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("they exchange activations"), std::string::npos);
+  }
+  graph.collectives()[1].bytes = Bytes{25'000'000};
+  EXPECT_EQ(read_transform_text("compress")->apply(graph, {}).changed, 2U);
+}
+
 TEST(Compress, HiddenCommunicationGainsNothing) {
   Graph graph = parse_graph(R"(
     stream: B 4 {phase=backward step=0}, A 40 {phase=backward step=0}, U 2 {phase=update step=0}

@@ -122,13 +122,11 @@ class DropPackets final : public Transform {
     known.require();
     std::vector<PacketTransfer> found;
     for (const KnownCollective& collective : known.all) {
-      const bool adds = collective.operation == Operation::all_reduce ||
-                        collective.operation == Operation::reduce_scatter;
       if (collective.operation == Operation::all_gather && pull_loss_.value_or(0) > 0)
         throw Error(
             "pull_loss: must be 0 where parameters are gathered, as FSDP and ZeRO do, because a "
             "worker has no earlier values to fall back on; or leave them out with where");
-      found.push_back({collective, adds && graph.task(collective.task).phase != Phase::forward});
+      found.push_back({collective});
     }
     mark_front(graph, found);
     for (PacketTransfer& transfer : found) allow_loss(transfer);

@@ -1,9 +1,45 @@
 #include "transform/parallel/known_collectives.h"
 
+#include <map>
+#include <tuple>
+
 #include "foretrace/error.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {
+namespace {
+
+/// Finds the exchanges of activations among the collectives of backward passes: those with
+/// counterparts of the same lane, operation and size in forward passes.
+class ActivationExchanges {
+ public:
+  explicit ActivationExchanges(const Graph& graph) : graph_(graph) {
+    for (const RecordedCollective& collective : graph.collectives()) {
+      if (graph.removed(collective.task)) continue;
+      Count& count = counts_[key(collective)];
+      ++(graph.task(collective.task).phase == Phase::forward ? count.forward : count.others);
+    }
+  }
+
+  /// With recomputation, backward passes have two or three for each of the forward passes.
+  bool has(const RecordedCollective& collective) const {
+    const Count& count = counts_.at(key(collective));
+    return count.forward * 3 >= count.others;
+  }
+
+ private:
+  struct Count {
+    std::size_t forward = 0, others = 0;
+  };
+  std::tuple<LaneId, NameId, Bytes> key(const RecordedCollective& collective) const {
+    return {graph_.lane_of(collective.task), collective.operation, collective.bytes};
+  }
+
+  const Graph& graph_;
+  std::map<std::tuple<LaneId, NameId, Bytes>, Count> counts_;
+};
+
+}  // namespace
 
 void KnownCollectives::require() const {
   if (all.empty())
@@ -28,6 +64,7 @@ void describe_ranks(Fields& fields, std::int64_t& ranks) {
 KnownCollectives known_collectives(const Graph& graph, const Selector& where, std::int64_t ranks) {
   std::vector<char> chosen(graph.task_count(), 0);
   for (const TaskId id : where.select_some(graph)) chosen[index(id)] = 1;
+  const ActivationExchanges exchanges(graph);
   KnownCollectives found;
   for (const RecordedCollective& collective : graph.collectives()) {
     if (chosen[index(collective.task)] == 0 || graph.removed(collective.task)) continue;
@@ -38,7 +75,14 @@ KnownCollectives known_collectives(const Graph& graph, const Selector& where, st
       ++found.unknown;
     else if (members > 1)
       found.all.push_back(
-          {collective.task, *operation, collective.bytes, members, collective.type});
+          {.task = collective.task,
+           .operation = *operation,
+           .bytes = collective.bytes,
+           .ranks = members,
+           .type = collective.type,
+           .is_gradient =
+               (*operation == Operation::all_reduce || *operation == Operation::reduce_scatter) &&
+               graph.task(collective.task).phase != Phase::forward && !exchanges.has(collective)});
   }
   return found;
 }

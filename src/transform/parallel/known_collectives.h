@@ -20,6 +20,9 @@ struct KnownCollective {
   Bytes bytes{};
   std::int32_t ranks = 0;
   NameId type{};  ///< The type of its elements; empty if unknown.
+  /// Whether it sums gradients: it sums, outside the forward pass, and not what the forward pass
+  /// exchanges in the same way, as the activations of tensor parallel ranks.
+  bool is_gradient = false;
 };
 
 struct KnownCollectives {

@@ -28,7 +28,7 @@
 namespace foretrace {
 
 struct PacketTransfer : KnownCollective {
-  bool is_gradient = false, is_front = false;
+  bool is_front = false;
   double loss = 0, pull_loss = 0, unimportant = 0;
 };
 

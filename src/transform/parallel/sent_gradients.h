@@ -31,9 +31,9 @@ using SentGradients = std::vector<SentBucket>;
 void describe_sent_gradients(Fields& fields, std::int64_t& ranks, Selector& where);
 
 /// Returns the buckets of each step and process group; never empty. `ranks` is for collectives
-/// whose number of ranks is not recorded. All-reduces of the forward pass, and all-reduces of
-/// unknown size or ranks, are left out. Throws Error if none is left. With all_to_all, returns
-/// all-to-alls of both passes instead.
+/// whose number of ranks is not recorded. All-reduces of the forward pass, those that
+/// exchange activations, and those of unknown size or ranks are left out. Throws Error if none is
+/// left. With all_to_all, returns all-to-alls of both passes instead.
 std::vector<SentGradients> sent_gradients(const Graph& graph, const Timeline& timeline,
                                           const Selector& where, std::int64_t ranks,
                                           Operation operation = Operation::all_reduce);
