@@ -5,11 +5,7 @@
 #include <fmt/core.h>
 #include <set>
 
-#include "analysis/doubt/interval.h"
-#include "analysis/doubt/resample.h"
-#include "base/statistics.h"
 #include "base/wording.h"
-#include "job/job_graph.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {
@@ -72,19 +68,6 @@ double pooled_square(std::span<const LedgerEntry> entries) {
   return squares / outcomes;
 }
 
-// Checks that intervals are as reliable as they claim: each recorded step in turn is treated as
-// unknown, so that neither its work nor its time counts, and the interval of all others should
-// contain its time.
-
-/// Times of the steady steps, except one.
-std::vector<Nanoseconds> other_step_times(const StepTimes& measured, std::size_t left_out) {
-  std::vector<Nanoseconds> times;
-  for (std::size_t i = measured.first; i < measured.each.size(); ++i) {
-    if (i != left_out) times.push_back(measured.each[i]);
-  }
-  return times;
-}
-
 }  // namespace
 
 const LedgerEntry* entry_of(std::span<const LedgerEntry> entries, std::string_view kind) {
@@ -138,29 +121,6 @@ int known_outcomes(std::string_view use, std::span<const KnownOutcome> user_outc
 
 std::vector<KnownOutcome> read_user_outcomes(const std::string& path) {
   return path.empty() ? std::vector<KnownOutcome>{} : read_ledger(path);
-}
-
-LeftOutSteps left_out_steps(const Inference& inference) {
-  LeftOutSteps found;
-  const StepTimes measured = step_times(inference.graph, inference.recorded);
-  if (measured.period > 1) return found;  // Other steps say nothing about a step of another kind.
-  const StepVariation variation(inference);
-  if (variation.donors().size() < 3 || !all_lanes_fifo(inference.graph)) return found;
-  for (const std::size_t step : variation.donors()) {
-    const std::vector<Nanoseconds> rest = other_step_times(measured, step);
-    if (step >= measured.each.size() || rest.size() < 2) continue;
-    const Resampled drawn =
-        resample(variation, inference.graph, inference.graph, {.seed = 1, .leave_out = {step}});
-    const Nanoseconds point = median(rest);
-    const Interval interval = interval_of({.point = point,
-                                           .times = recentered(drawn, point),
-                                           .recorded_steps = drawn.donors,
-                                           .resamples = drawn.resamples});
-    ++found.steps;
-    if (interval.lower <= measured.each[step] && measured.each[step] <= interval.upper)
-      ++found.inside;
-  }
-  return found;
 }
 
 }  // namespace foretrace

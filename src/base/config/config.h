@@ -16,15 +16,15 @@
 namespace foretrace {
 
 struct ConfigValue {
-  std::string key;       ///< Names and indices from the outermost one, between full stops.
-  std::string text;      ///< Without quotes; "null" if there is none, "true" for a flag alone.
+  std::string key{};     ///< Names and indices from the outermost one, between full stops.
+  std::string text{};    ///< Without quotes; "null" if there is none, "true" for a flag alone.
   bool is_word = false;  ///< Quoted, where quotes tell texts from numbers.
   std::size_t begin = 0, end = 0;  ///< Bytes of the file, with quotes; equal if not known.
 };
 
 /// A value that a file should have.
 struct ConfigChange {
-  std::string key;       ///< Without a full stop also the end of a longer one in the file.
+  std::string key{};     ///< Without a full stop also the end of a longer one in the file.
   std::string value;     ///< Empty: the file should not give one.
   std::string usual{};   ///< The value if the file does not name the key.
   bool is_word = false;  ///< A text, which gets quotes where texts have them.
