@@ -2,17 +2,25 @@
 // CUDA_INJECTION64_PATH in cuInit; by NVTX's headers, which load NVTX_INJECTION64_PATH at their
 // first call; and by the preloaded library, for allocator events.
 
-#include "collect/inject.h"
-
 #include <dlfcn.h>
 
 #include "collect/cupti/recorder.h"
 #include "collect/nvtx/nvtx.h"
+#include "collect/nvtx/nvtx_abi.h"
 #include "collect/runtime/keep_errno.h"
 #include "collect/runtime/library_bridge.h"
 
 using foretrace::collect::KeepErrno;
 using foretrace::collect::Recorder;
+
+#pragma GCC visibility push(default)
+extern "C" {
+int InitializeInjection();
+int InitializeInjectionNvtx2(foretrace::nvtx::GetExportTable get_table);
+int InitializeInjectionNvtx(foretrace::nvtx::GetExportTable get_table);
+int InitializeInjectionNvtxExtension(foretrace::nvtx::ModuleInfo* module);
+}
+#pragma GCC visibility pop
 
 namespace {
 

@@ -1,7 +1,6 @@
 #include "collect/cupti/cupti_flush.h"
 
-#include "collect/runtime/detached_thread.h"
-#include "collect/runtime/mutex_lock.h"
+#include "collect/runtime/threads.h"
 
 namespace foretrace::collect {
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "collect/cupti/cupti_library.h"
-#include "collect/runtime/monotonic.h"
+#include "collect/runtime/threads.h"
 
 namespace foretrace::collect {
 

@@ -8,10 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "collect/runtime/detached_thread.h"
 #include "collect/runtime/library_bridge.h"
-#include "collect/runtime/mutex_lock.h"
 #include "collect/runtime/standard_error.h"
+#include "collect/runtime/threads.h"
 
 namespace foretrace::collect {
 

@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-#include "collect/runtime/detached_thread.h"
-#include "collect/runtime/mutex_lock.h"
+#include "collect/runtime/threads.h"
 
 namespace foretrace::collect {
 

@@ -17,7 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "collect/runtime/monotonic.h"
+#include "collect/runtime/threads.h"
 
 namespace foretrace::collect {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The monotonic clock, and waiting by it. The wall clock may be set at any time, and a wait by it
-// would then end too early or never.
+// Threads of our own, and the monotonic clock that they wait by. The wall clock may be set at any
+// time, and a wait by it would then end too early or never.
 
 #include <pthread.h>
 
@@ -48,5 +48,22 @@ class Condition {
  private:
   pthread_cond_t condition_{};
 };
+
+/// Holds the lock of a pthread mutex. With pthread mutexes, conditions can wait by the monotonic
+/// clock in any version of the C library.
+class MutexLock {
+ public:
+  explicit MutexLock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+  ~MutexLock() { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+/// Starts a detached thread that blocks all signals, because they are meant for the program's own
+/// threads. Returns 0 or the error of pthread_create.
+int start_detached(void* (*main)(void*), void* argument);
 
 }  // namespace foretrace::collect

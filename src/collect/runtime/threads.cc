@@ -1,4 +1,4 @@
-#include "collect/runtime/detached_thread.h"
+#include "collect/runtime/threads.h"
 
 #include <pthread.h>
 #include <signal.h>
