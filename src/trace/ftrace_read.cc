@@ -14,7 +14,6 @@
 #include "trace/ftrace_tables.h"
 #include "trace/validate.h"
 #include "trace/varint.h"
-#include "trace/xxh64.h"
 
 namespace foretrace {
 

@@ -1,17 +1,18 @@
 #include "trace/ftrace_section.h"
 
+#include <xxhash.h>
 #include <zstd.h>
 
 #include "foretrace/error.h"
-#include "trace/xxh64.h"
 
 namespace foretrace::ftrace {
-
 namespace {
 
 constexpr int kLevel = 1;
 
 }  // namespace
+
+std::uint64_t xxh64(std::string_view bytes) { return XXH64(bytes.data(), bytes.size(), 0); }
 
 std::string pack(std::string_view raw) {
   std::string packed(ZSTD_compressBound(raw.size()), '\0');

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,9 @@ std::string pack(std::string_view raw);
 /// Undoes pack(). REQUIRES: `raw_size` is within the limits of the file. Throws TraceError if the
 /// bytes are damaged.
 std::string unpack(std::string_view stored, std::uint64_t raw_size, std::uint64_t hash);
+
+/// XXH64 with seed 0 (xxhash.com, "XXH64 algorithm description"). It detects accidental damage, not
+/// tampering.
+std::uint64_t xxh64(std::string_view bytes);
 
 }  // namespace foretrace::ftrace

@@ -8,7 +8,6 @@
 #include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"
 #include "trace/varint.h"
-#include "trace/xxh64.h"
 
 namespace foretrace {
 

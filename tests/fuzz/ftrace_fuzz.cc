@@ -6,7 +6,7 @@
 #include "foretrace/error.h"
 #include "trace/ftrace_bytes.h"
 #include "trace/ftrace_layout.h"
-#include "trace/xxh64.h"
+#include "trace/ftrace_section.h"
 
 namespace {
 
@@ -19,7 +19,7 @@ std::string repaired(const std::uint8_t* data, std::size_t size) {
   file.append(reinterpret_cast<const char*>(data), size);
   const std::size_t offset = ftrace::kHeaderSize + (size > 0 ? data[0] % size : 0);
   const std::string_view index = std::string_view(file).substr(offset);
-  const std::uint64_t hash = foretrace::xxh64(index);
+  const std::uint64_t hash = foretrace::ftrace::xxh64(index);
   const std::uint64_t numbers[] = {offset, index.size(), hash};
   for (const std::uint64_t number : numbers) {
     for (int i = 0; i < 8; ++i) file += static_cast<char>(number >> (8 * i));

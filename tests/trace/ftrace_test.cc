@@ -3,9 +3,9 @@
 #include "foretrace/error.h"
 #include "support/folder.h"
 #include "trace/ftrace_bytes.h"
+#include "trace/ftrace_section.h"
 #include "trace/ftrace_tables.h"
 #include "trace/random_trace.h"
-#include "trace/xxh64.h"
 
 namespace foretrace {
 namespace {
@@ -133,10 +133,10 @@ TEST(Ftrace, ReplacesAFileAtOnce) {
 }
 
 TEST(Xxh64, AgreesWithPublishedValues) {
-  EXPECT_EQ(xxh64(""), 0xef46db3751d8e999U);
-  EXPECT_EQ(xxh64("a"), 0xd24ec4f1a98c6e5bU);
-  EXPECT_EQ(xxh64("abc"), 0x44bc2cf5ad770999U);
-  EXPECT_EQ(xxh64("Nobody inspects the spammish repetition"), 0xfbcea83c8a378bf1U);
+  EXPECT_EQ(ftrace::xxh64(""), 0xef46db3751d8e999U);
+  EXPECT_EQ(ftrace::xxh64("a"), 0xd24ec4f1a98c6e5bU);
+  EXPECT_EQ(ftrace::xxh64("abc"), 0x44bc2cf5ad770999U);
+  EXPECT_EQ(ftrace::xxh64("Nobody inspects the spammish repetition"), 0xfbcea83c8a378bf1U);
 }
 
 }  // namespace
