@@ -8,7 +8,7 @@
 
 #include "export/anonymize/public_words.h"
 #include "export/anonymize/word_hash.h"
-#include "export/common/copy_name.h"
+#include "export/common/profiler_words.h"
 #include "foretrace/export.h"
 
 namespace foretrace {

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "base/json_text.h"
-#include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
 #include "export/common/registered.h"
 #include "export/kineto/kineto_file.h"

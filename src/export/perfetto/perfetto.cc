@@ -18,7 +18,6 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "export/common/copy_name.h"
 #include "export/common/profiler_words.h"
 #include "export/common/registered.h"
 #include "export/perfetto/perfetto_packets.h"
