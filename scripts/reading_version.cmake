@@ -8,5 +8,5 @@ foreach(source ${sources} "${ROOT}/include/foretrace/trace.h")
 endforeach()
 string(SHA256 digest "${digests}")
 string(SUBSTRING "${digest}" 0 16 digest)
-file(WRITE "${OUT}" "// Made by scripts/reading_version.cmake.\n#include \"import/cache/reading_version.h\"\n
+file(WRITE "${OUT}" "// Made by scripts/reading_version.cmake.\n#include \"import/cache/cache.h\"\n
 namespace foretrace {\n\nstd::string_view reading_version() { return \"${digest}\"; }\n\n}  // namespace foretrace\n")

@@ -124,7 +124,7 @@ std::string made_up_events() {
 
 std::string events_of(const std::string& path) {
   if (path.empty()) return made_up_events();
-  const auto source = open_source(path);
+  const auto source = TraceFile(path).open();
   std::string text;
   std::string chunk(1 << 20, '\0');
   while (const std::size_t got = source->read(chunk.data(), chunk.size()))

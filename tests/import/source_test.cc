@@ -120,7 +120,7 @@ TEST(Source, AGitLfsPointerIsNoTrace) {
 }
 
 TEST(Source, AMissingFileIsSaid) {
-  EXPECT_EQ(failure([] { open_source("/nonexistent/x.json"); }),
+  EXPECT_EQ(failure([] { TraceFile("/nonexistent/x.json").open(); }),
             "/nonexistent/x.json: cannot be opened: No such file or directory");
 }
 
@@ -129,9 +129,9 @@ TEST(Source, APipeIsRefusedInsteadOfWaitedFor) {
   const std::string pipe = folder / "pipe.json";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const char* what = ": must be a file, but is a pipe or device; save its output to a file first";
-  EXPECT_EQ(failure([&] { open_source(pipe); }), pipe + what);
+  EXPECT_EQ(failure([&] { TraceFile(pipe).open(); }), pipe + what);
   EXPECT_EQ(failure([&] { import_trace(pipe); }), pipe + what);
-  EXPECT_EQ(failure([] { open_source("/dev/null"); }), std::string("/dev/null") + what);
+  EXPECT_EQ(failure([] { TraceFile("/dev/null").open(); }), std::string("/dev/null") + what);
 }
 
 TEST(Archive, MembersAreReadInOrder) {
@@ -204,9 +204,9 @@ TEST(Archive, AMemberIsNamedBehindAColon) {
   const Folder folder;
   const std::string archive =
       folder.write("x.tar.gz", gzip(tar({{"r/a.json", "first"}, {"b.json.gz", gzip("second")}})));
-  EXPECT_EQ(read_all(*open_source(archive + ":r/a.json"), 50).text, "first");
-  EXPECT_EQ(read_all(*open_source(archive + ":b.json.gz"), 50).text, "second");
-  EXPECT_EQ(failure([&] { open_source(archive + ":c"); }),
+  EXPECT_EQ(read_all(*TraceFile(archive + ":r/a.json").open(), 50).text, "first");
+  EXPECT_EQ(read_all(*TraceFile(archive + ":b.json.gz").open(), 50).text, "second");
+  EXPECT_EQ(failure([&] { TraceFile(archive + ":c").open(); }),
             archive + ":c: the archive has no such member");
 }
 

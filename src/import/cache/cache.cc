@@ -18,7 +18,6 @@
 #include "base/sha256.h"
 #include "foretrace/error.h"
 #include "foretrace/import.h"
-#include "import/cache/reading_version.h"
 #include "trace/ftrace_bytes.h"
 
 namespace foretrace {

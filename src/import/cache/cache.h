@@ -5,11 +5,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "foretrace/trace.h"
 #include "import/files/trace_file.h"
 
 namespace foretrace {
+
+/// Digest of the sources of all importers, computed by the build. It is part of the key of a cached
+/// copy, so a copy made by other importers is never used.
+std::string_view reading_version();
 
 /// The cached copy of the trace in a file, or in a member of an archive. It is valid only for the
 /// contents that the file has at construction.

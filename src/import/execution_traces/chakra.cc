@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "foretrace/error.h"
-#include "import/common/cut.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/chakra_nodes.h"
 #include "import/files/registered.h"
+#include "import/files/source.h"
 
 namespace foretrace {
 

@@ -5,10 +5,10 @@
 
 #include "base/contains.h"
 #include "foretrace/error.h"
-#include "import/common/cut.h"
 #include "import/common/rank_name.h"
 #include "import/execution_traces/execution_order.h"
 #include "import/files/registered.h"
+#include "import/files/source.h"
 
 namespace foretrace {
 

@@ -6,9 +6,9 @@
 
 #include "foretrace/error.h"
 #include "import/files/archive.h"
+#include "import/files/sqlite_file.h"
 
 namespace foretrace {
-
 namespace {
 
 /// macOS puts a file "._name" of attributes next to every file of an archive.
@@ -91,6 +91,29 @@ std::string describe_contents(const Sniffed& sniffed) {
   return fmt::format("of an unknown format (it starts with the bytes {})", bytes);
 }
 
+bool has_column(const SqliteFile& file, std::string_view table, std::string_view column) {
+  const std::vector<std::string> columns = file.columns(table);
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+SqliteKind kind_of(const SqliteFile& file) {
+  for (const std::string& table : file.tables()) {
+    if (table.starts_with("rocpd_")) return SqliteKind::rocpd;
+  }
+  if (file.has("StringTable") || file.has("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"))
+    return SqliteKind::nvprof;
+  for (const std::string_view table :
+       {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_MEMCPY",
+        "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "NVTX_EVENTS"}) {
+    // nvprof has some of these tables too, but with a column of row numbers.
+    if (file.has(table))
+      return has_column(file, table, "_id_") ? SqliteKind::nvprof : SqliteKind::nsys;
+  }
+  const bool of_nsys = file.has("StringIds") || file.has("META_DATA_EXPORT") ||
+                       file.has("TARGET_INFO_SESSION_START_TIME");
+  return of_nsys ? SqliteKind::nsys : SqliteKind::other;
+}
+
 }  // namespace
 
 Contents examine_contents(const TraceFile& file) {
@@ -129,6 +152,15 @@ void note_damage(const ArchiveProblems& problems, const std::string& archive, No
   notes.add(Severity::warning,
             "the archive is cut off or damaged; everything after that is missing",
             fmt::format("{}: {}", archive, problems.damage));
+}
+
+SqliteSniff sniff_sqlite(const TraceFile& file) {
+  if (!is_sqlite(file.head())) return {};
+  try {
+    return {kind_of(SqliteFile(file)), {}};
+  } catch (const TraceError& error) {
+    return {SqliteKind::damaged, error.what()};
+  }
 }
 
 }  // namespace foretrace

@@ -18,7 +18,7 @@ struct SqliteSniff {
   std::string damage;  ///< Why it cannot be read.
 };
 
-/// sqlite_kind.cc: opens the file and looks at the names of its tables only.
+/// Opens the file and looks at the names of its tables only.
 SqliteSniff sniff_sqlite(const TraceFile& file);
 
 /// unreadable.cc: describes a file that people mistake for a trace, or that no importer reads: "a

@@ -6,8 +6,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fmt/core.h>
+#include <vector>
 
+#include "base/sha256.h"
 #include "foretrace/error.h"
+#include "foretrace/import.h"
 #include "foretrace/units.h"
 #include "import/files/archive.h"
 
@@ -204,6 +207,24 @@ std::string read_whole(Source& bytes, std::size_t most) {
   } while (got > 0 && all.size() <= most);
   if (got == 0 && !bytes.damage().empty()) throw TraceError(bytes.damage());
   return all;
+}
+
+void note_cut(Notes& notes, std::string_view where, const std::string& damage, std::int64_t at) {
+  notes.add(Severity::warning,
+            fmt::format("the trace is cut off{}{}{}; everything before that was read",
+                        where.empty() ? "" : " ", where, damage.empty() ? "" : ": " + damage),
+            "at byte " + std::to_string(at));
+}
+
+std::string sha256_of_file(const std::string& path) {
+  return within(path, [&] {
+    const auto file = open_file(path);
+    Sha256 sha;
+    std::vector<char> chunk(1 << 16);
+    while (const std::size_t got = file->read(chunk.data(), chunk.size()))
+      sha.add(std::string_view(chunk.data(), got));
+    return hex_of(sha.digest());
+  });
 }
 
 }  // namespace foretrace

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "foretrace/notes.h"
+
 namespace foretrace {
 
 /// The stage that produces bytes: unpacking the file, the archive in it, or a packed member of the
@@ -101,5 +103,9 @@ std::unique_ptr<Source> counted_as_packed(std::unique_ptr<Source> bytes,
 std::unique_ptr<Source> counted_as_unpacked(std::unique_ptr<Source> bytes,
                                             std::shared_ptr<UnpackBudget> budget,
                                             UnpackStage stage);
+
+/// Notes that a trace ends early. `where` says in which part ("in the list of events") and may be
+/// empty, like `damage`, which says why the file could not be unpacked further.
+void note_cut(Notes& notes, std::string_view where, const std::string& damage, std::int64_t at);
 
 }  // namespace foretrace

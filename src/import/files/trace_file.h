@@ -65,9 +65,4 @@ class TraceFile {
 /// it is the path of a file that may contain several traces.
 TraceFile named_file(const std::string& path, std::int64_t max_unpacked = 0);
 
-/// Shorthand for TraceFile(path).open().
-inline std::unique_ptr<PeekedSource> open_source(const std::string& path) {
-  return TraceFile(path).open();
-}
-
 }  // namespace foretrace

@@ -1,11 +1,18 @@
-#include "import/kineto/kineto.h"
-
 #include "foretrace/error.h"
 #include "import/files/registered.h"
 #include "import/files/sniff.h"
 #include "import/kineto/kineto_document.h"
+#include "import/kineto/merged_ranks.h"
 
 namespace foretrace {
+namespace {
+
+Trace read_rank(const TraceFile& input, const MergedRank& rank) {
+  const auto bytes = input.open();
+  return KinetoDocument(*bytes, TextWindow::kSize, rank).read();
+}
+
+}  // namespace
 
 bool recognizes_kineto(const Sniffed& file) {
   const std::size_t start = file.head.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -24,19 +31,15 @@ std::vector<std::string> members_of_kineto(const TraceFile& input) {
   });
 }
 
-Trace read_kineto(PeekedSource& bytes, const MergedRank& rank) {
-  return KinetoDocument(bytes, TextWindow::kSize, rank).read();
-}
-
 Trace read_kineto(const TraceFile& input) {
   return within(input.path(), [&] {
-    if (input.part().empty()) return read_kineto(*input.open());
+    if (input.part().empty()) return read_rank(input, {});
     const std::vector<std::string> marks = rank_marks(*input.open());
     for (std::size_t i = 0; i < marks.size(); ++i) {
       if (input.part() != std::to_string(i)) continue;
       const MergedRank rank{marks[i], static_cast<std::int32_t>(i),
                             static_cast<std::int32_t>(marks.size())};
-      return read_kineto(*input.open(), rank);
+      return read_rank(input, rank);
     }
     throw TraceError(marks.empty() ? "must hold several ranks to choose one of them"
                                    : "there is no such rank; the ranks are 0 to " +

@@ -4,7 +4,7 @@
 
 #include "base/json_text.h"
 #include "foretrace/error.h"
-#include "import/common/cut.h"
+#include "import/files/source.h"
 
 namespace foretrace {
 

@@ -8,9 +8,9 @@
 #include <map>
 
 #include "foretrace/error.h"
-#include "import/common/cut.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
+#include "import/files/source.h"
 #include "import/perfetto/perfetto_records.h"
 
 namespace foretrace {

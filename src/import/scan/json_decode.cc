@@ -6,24 +6,6 @@ namespace {
 
 constexpr std::uint32_t kReplacement = 0xfffd;
 
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0U | code >> 6U);
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0U | code >> 12U);
-    out += static_cast<char>(0x80U | (code >> 6U & 0x3fU));
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  } else {
-    out += static_cast<char>(0xf0U | code >> 18U);
-    out += static_cast<char>(0x80U | (code >> 12U & 0x3fU));
-    out += static_cast<char>(0x80U | (code >> 6U & 0x3fU));
-    out += static_cast<char>(0x80U | (code & 0x3fU));
-  }
-}
-
 /// The value of four hexadecimal digits, or -1 if there are fewer.
 std::int32_t hex4(const char* at, const char* end) {
   if (end - at < 4) return -1;
@@ -75,7 +57,7 @@ void append_escape(std::string& out, const char*& at, const char* end) {
       out += '\f';
       return;
     case 'u':
-      append_utf8(out, decode_unicode(at, end));
+      append_utf8(decode_unicode(at, end), out);
       return;
     default:
       out += c;
@@ -104,6 +86,23 @@ int character_size(const char* at, const char* end) {
 
 }  // namespace
 
+void append_utf8(std::uint32_t code, std::string& out) {
+  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) return put(code);
+  if (code < 0x800) {
+    put(0xc0U | code >> 6U);
+  } else {
+    if (code < 0x10000) {
+      put(0xe0U | code >> 12U);
+    } else {
+      put(0xf0U | code >> 18U);
+      put(0x80U | (code >> 12U & 0x3fU));
+    }
+    put(0x80U | (code >> 6U & 0x3fU));
+  }
+  put(0x80U | (code & 0x3fU));
+}
+
 std::string decode_text(const JsonValue& value, std::int64_t& invalid) {
   std::string out;
   out.reserve(value.size);
@@ -118,7 +117,7 @@ std::string decode_text(const JsonValue& value, std::int64_t& invalid) {
     }
     const int size = character_size(at, end);
     if (size == 0) {
-      append_utf8(out, kReplacement);
+      append_utf8(kReplacement, out);
       bad = true;
       ++at;
     } else {

@@ -93,6 +93,8 @@ class JsonCursor {
 std::string decode_text(const JsonValue& value, std::int64_t& invalid);
 /// The same for a text outside JSON, which has no escapes.
 std::string valid_text(std::string_view text, std::int64_t& invalid);
+/// Appends a code point.
+void append_utf8(std::uint32_t code, std::string& out);
 
 /// The value modulo 2^64; 0 if there are no digits. Accepts a sign and ignores anything after the
 /// digits, so that "12", "-3" and 7.0 all work.

@@ -6,27 +6,10 @@
 #include <cmath>
 
 #include "base/parse_number.h"
+#include "import/scan/json_scan.h"
 
 namespace foretrace {
-
 namespace {
-
-void append_utf8(std::uint32_t code, std::string& out) {
-  const auto put = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) return put(code);
-  if (code < 0x800) {
-    put(0xc0U | code >> 6U);
-  } else {
-    if (code < 0x10000) {
-      put(0xe0U | code >> 12U);
-    } else {
-      put(0xf0U | code >> 18U);
-      put(0x80U | (code >> 12U & 0x3fU));
-    }
-    put(0x80U | (code >> 6U & 0x3fU));
-  }
-  put(0x80U | (code & 0x3fU));
-}
 
 /// The value of `digits` hexadecimal digits at `from`; nullopt if there are fewer.
 std::optional<std::uint32_t> hexadecimal(std::string_view text, std::size_t from,

@@ -26,11 +26,11 @@
 
 #include "base/wide.h"
 #include "foretrace/error.h"
-#include "import/common/cut.h"
 #include "import/common/device_lanes.h"
 #include "import/common/intern_cache.h"
 #include "import/common/times.h"
 #include "import/files/registered.h"
+#include "import/files/source.h"
 #include "import/scan/json_scan.h"
 #include "import/scan/protobuf.h"
 
