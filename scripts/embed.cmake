@@ -1,7 +1,7 @@
 # Writes files as C++ text, for programs that contain them: cmake -D OUT=... -D ROOT=... -D "FILES=a;b" -P embed.cmake
 #
 # Names in the table are relative to ROOT. Only its delimiter ends a raw string, so the files may contain anything else.
-set(text "// Made from the files named here; see scripts/embed.cmake.\n#include \"document/page/embedded.h\"\n\n#include \"foretrace/error.h\"\n\n")
+set(text "// Made from the files named here; see scripts/embed.cmake.\n#include \"document/page/page_shell.h\"\n\n#include \"foretrace/error.h\"\n\n")
 string(APPEND text "namespace foretrace {\n\nstd::string_view embedded(std::string_view name) {\n")
 foreach(file ${FILES})
   file(READ "${file}" content)

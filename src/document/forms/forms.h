@@ -4,6 +4,7 @@
 // documents.def, and the linker rejects a line without a form.
 
 #include <iosfwd>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,5 +29,13 @@ struct DocumentForm {
   std::string_view file_help;
 };
 const std::vector<DocumentForm>& document_forms();
+
+/// Returns "assumed:" as "Assumed".
+inline std::string capitalized_title(std::string title) {
+  if (title.ends_with(':')) title.pop_back();
+  if (!title.empty() && title.front() >= 'a' && title.front() <= 'z')
+    title.front() = static_cast<char>(title.front() - 'a' + 'A');
+  return title;
+}
 
 }  // namespace foretrace

@@ -6,7 +6,6 @@
 #include "document/document.h"
 #include "document/forms/forms.h"
 #include "document/page/page_shell.h"
-#include "document/words/titles.h"
 
 namespace foretrace {
 namespace {

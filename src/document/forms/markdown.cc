@@ -5,7 +5,6 @@
 #include "base/shown.h"
 #include "document/document.h"
 #include "document/forms/forms.h"
-#include "document/words/titles.h"
 
 namespace foretrace {
 namespace {

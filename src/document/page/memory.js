@@ -30,6 +30,7 @@
   const time = value => m.has_times ? page.time(value) : 'event ' + value;
   const rest_top = m.rest.reduce((most, point) => Math.max(most, point[1]), 0);
   const height = Math.max(m.height + rest_top, 1);
+  const peak = m.level.reduce((best, point) => point[1] > best[1] ? point : best, [0, 0]);
   const highest = Math.max(m.limit, ...[m.level, m.reserved, m.needed].map(
     curve => curve.reduce((most, point) => Math.max(most, point[1]), 0)), 1) * 1.05;
 
@@ -71,8 +72,7 @@
     const p = prepare(level), y = b => p.h - b / highest * (p.h - 18);  // The names of steps are above.
     axis(p, y, highest), clip(p), steps_at(p, true);
     stair(p, m.needed, y, '--needed'), stair(p, m.reserved, y, '--reserved'), stair(p, m.level, y, '--allocated');
-    // The peak.
-    const [t, most] = m.level.reduce((best, point) => point[1] > best[1] ? point : best, [0, 0]), x = p.x(t), is_left = x > p.w - 120;
+    const [t, most] = peak, x = p.x(t), is_left = x > p.w - 120;
     const label = ['peak ' + bytes(most), x + (is_left ? -8 : 8), y(most) + 4];
     p.c.fillStyle = colour('--allocated'), p.c.beginPath(), p.c.arc(x, y(most), 4, 0, 7), p.c.fill();
     p.c.textAlign = is_left ? 'right' : 'left', p.c.textBaseline = 'top', p.c.lineWidth = 4, p.c.strokeStyle = colour('--page');

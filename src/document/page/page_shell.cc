@@ -8,7 +8,6 @@
 #include "base/json_text.h"
 #include "base/sha256.h"
 #include "base/shown.h"
-#include "document/page/embedded.h"
 #include "document/page/packed_numbers.h"
 #include "foretrace/version.h"
 

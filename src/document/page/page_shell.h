@@ -67,4 +67,8 @@ struct Page {
 
 void write_page(const Page& page, std::ostream& out);
 
+/// Returns the text of a style or a script such as "page/shell.js", which the build embeds in the
+/// program. REQUIRES: the file is embedded.
+std::string_view embedded(std::string_view name);
+
 }  // namespace foretrace
