@@ -142,8 +142,4 @@ struct Expansion {
   std::uint64_t computed_rates = 0;  ///< Of flows that share links: a measure of the work.
 };
 
-/// Works out every message on an idle, uniform network. Takes O(messages) time and O(endpoints)
-/// memory.
-Expansion expand(const Algorithm& algorithm, const Call& call, LinkCosts costs);
-
 }  // namespace foretrace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "../support/expand.h"
 #include "arguments.h"
 #include "network/flow/wires.h"
 

@@ -9,6 +9,7 @@
 
 #include "foretrace/error.h"
 #include "network/collective.h"
+#include "support/expand.h"
 
 namespace foretrace {
 namespace {
@@ -232,13 +233,6 @@ TEST(Collectives, UnequalSharesTakeAtLeastAsLongAsTheBusiestPort) {
   EXPECT_GE(expanded_ms("pairwise", call), closed_ms("pairwise", call) - 1e-6);
   call.shares = {2, 2, 2, 2};
   EXPECT_DOUBLE_EQ(closed_ms("pairwise", call), even);
-}
-
-TEST(Collectives, StateIsPerRankNotPerMessage) {
-  const Call call{.ranks = 256, .bytes = {1 << 20}};
-  const Expansion expansion = expand(*find_algorithm("ring"), call, {&kUniform, 1});
-  EXPECT_EQ(expansion.messages, 256U * 510);
-  EXPECT_LE(expansion.state.count, 256 * 40);
 }
 
 std::string refusal_of(std::string_view name, const Call& call, LinkCost cost = kUniform) {

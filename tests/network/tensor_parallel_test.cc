@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "network/collective.h"
+#include "support/expand.h"
 
 namespace foretrace {
 namespace {

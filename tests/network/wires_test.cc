@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "network/collectives/multi_rail.h"
+#include "support/expand.h"
 
 namespace foretrace {
 namespace {

@@ -40,7 +40,6 @@ class Train {
   /// When its last bit leaves the link.
   Picoseconds leaves(std::uint32_t k, std::size_t hop) const;
   Picoseconds arrives(std::uint32_t k) const;
-  Picoseconds acknowledged(std::uint32_t k) const { return arrives(k) + back_; }
   /// Returns how many packets have been acknowledged by `now`; the last packet is not counted.
   std::uint32_t acknowledged_by(Picoseconds now) const;
 
