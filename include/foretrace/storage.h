@@ -69,8 +69,6 @@ class PrepRates {
 
   bool empty() const { return rows_.empty(); }
   double at(double cores) const;
-  /// The fewest cores that reach this rate; 0 if it is above all rows.
-  double cores_for(double rate) const;
 
  private:
   struct Row {

@@ -147,16 +147,4 @@ double PrepRates::at(double cores) const {
   return below.rate;
 }
 
-double PrepRates::cores_for(double rate) const {
-  Row below;
-  for (const Row& row : rows_) {
-    if (rate <= row.rate) {
-      return below.cores +
-             (row.cores - below.cores) * (rate - below.rate) / (row.rate - below.rate);
-    }
-    below = row;
-  }
-  return 0;
-}
-
 }  // namespace foretrace

@@ -78,8 +78,6 @@ TEST(Storage, PrepRatesAreInterpolatedAndSaturate) {
   EXPECT_DOUBLE_EQ(rates.at(1.5), 1000);
   EXPECT_DOUBLE_EQ(rates.at(7.5), 3000);
   EXPECT_DOUBLE_EQ(rates.at(64), 4400);
-  EXPECT_DOUBLE_EQ(rates.cores_for(3000), 7.5);
-  EXPECT_EQ(rates.cores_for(5000), 0);
 }
 
 TEST(Storage, SaysWhatIsWrong) {
