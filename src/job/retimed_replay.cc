@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "foretrace/error.h"
+#include "graph/recorder_time.h"
+#include "job/job_graph.h"
 
 namespace foretrace {
 
@@ -76,6 +78,13 @@ Nanoseconds RetimedReplay::step_time(const Retiming& retiming) {
   const Nanoseconds step_time = graph_->probes.slowest(start, finish, std::move(work)).step_time;
   undo(retiming);
   return step_time;
+}
+
+Nanoseconds unprofiled_step_time(const Graph& graph) {
+  const Nanoseconds per_record = graph.unexplained().per_record;
+  if (per_record <= 0ns || !all_lanes_fifo(graph)) return 0ns;
+  return RetimedReplay(graph).step_time(
+      {.durations = without_recorder(graph, per_record), .gaps = {}, .lags = {}});
 }
 
 }  // namespace foretrace

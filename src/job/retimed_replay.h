@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/graph.h"
 #include "foretrace/simulate.h"
 #include "job/job_graph.h"
 
@@ -56,5 +57,9 @@ class RetimedReplay {
   Compiled compiled_;
   std::shared_ptr<const Recorded> graph_;
 };
+
+/// The step time without the recorder's own work on the host; 0 if the recording does not show how
+/// much that is. Costs a little more than a replay.
+Nanoseconds unprofiled_step_time(const Graph& graph);
 
 }  // namespace foretrace

@@ -9,12 +9,12 @@
 #include "analysis/doubt/memory_interval.h"
 #include "analysis/doubt/side_removal.h"
 #include "analysis/doubt/step_variation.h"
-#include "analysis/doubt/unprofiled.h"
 #include "base/numbers/scaling.h"
 #include "base/wording.h"
 #include "foretrace/simulate.h"
 #include "graph/recorder_time.h"
 #include "job/job_graph.h"
+#include "job/retimed_replay.h"
 #include "scenario/use_text.h"
 
 namespace foretrace {

@@ -10,12 +10,12 @@
 #include "analysis/doubt/memory_interval.h"
 #include "analysis/doubt/step_variation.h"
 #include "analysis/doubt/trust.h"
-#include "analysis/doubt/unprofiled.h"
 #include "analysis/match/step_work.h"
 #include "analysis/memory/memory_peaks.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
+#include "job/retimed_replay.h"
 #include "question/predict/explain.h"
 #include "question/predict/rates.h"
 
