@@ -10,6 +10,7 @@
 #include "foretrace/answer/memory_peak.h"
 #include "foretrace/error.h"
 #include "scenario/use_text.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {
@@ -73,12 +74,6 @@ double read_threshold(Unit unit, std::string_view text) {
   return 0;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 Unit unit_of(std::string_view name) {
   const auto quantity = std::find_if(std::begin(kQuantities), std::end(kQuantities),
                                      [&](const Quantity& known) { return known.name == name; });
@@ -103,17 +98,17 @@ Unit unit_of(std::string_view name) {
 
 /// Parses texts such as "step_time <= 120ms" and "loader.miss_share >= 0.84".
 Assertion read_text(std::string_view text) {
-  const std::string_view whole = trimmed(text);
+  const std::string_view whole = without_blanks(text);
   const std::string_view name = whole.substr(0, whole.find_first_of(" <>"));
   Assertion assertion;
   assertion.name = name;
   assertion.unit = unit_of(name);
-  const std::string_view demand = trimmed(whole.substr(name.size()));
+  const std::string_view demand = without_blanks(whole.substr(name.size()));
   for (const std::string_view comparison : kComparisons) {
     if (demand.substr(0, comparison.size()) != comparison) continue;
     assertion.comparison = comparison;
     within(name, [&] {
-      const std::string_view threshold = trimmed(demand.substr(comparison.size()));
+      const std::string_view threshold = without_blanks(demand.substr(comparison.size()));
       if (assertion.unit == Unit::any) {
         std::tie(assertion.unit, assertion.threshold) = read_any(threshold);
       } else {
@@ -250,7 +245,8 @@ std::vector<std::string> read_assert(const nlohmann::json& json) {
     if (!demand.is_string()) {
       throw Error(name + ": must be a string such as \"<= 120ms\"");
     }
-    texts.push_back(fmt::format("{} {}", name, trimmed(demand.get_ref<const std::string&>())));
+    texts.push_back(
+        fmt::format("{} {}", name, without_blanks(demand.get_ref<const std::string&>())));
     read_text(texts.back());
   }
   return texts;
@@ -258,7 +254,8 @@ std::vector<std::string> read_assert(const nlohmann::json& json) {
 
 nlohmann::json write_assert(const std::string& text) {
   const Assertion assertion = read_text(text);
-  const std::string_view demand = trimmed(trimmed(text).substr(assertion.name.size()));
+  const std::string_view demand =
+      without_blanks(without_blanks(text).substr(assertion.name.size()));
   return {{assertion.name, std::string(demand)}};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/files/json_file.h"
 #include "base/json_text.h"
+#include "document/forms/forms.h"
 #include "foretrace/error.h"
 #include "scenario/asserts.h"
 #include "scenario/plan.h"
@@ -258,5 +259,20 @@ Json write_scenario(const Scenario& scenario) {
 }
 
 std::string to_text(const Scenario& scenario) { return json_line(write_scenario(scenario)); }
+
+const std::vector<ReportEntry>& reports() {
+  static const std::vector<ReportEntry> entries = [] {
+    std::vector<ReportEntry> all{
+        {"csv", "One line of comma-separated figures, with a heading"},
+        {"json", "One object, schema foretrace.prediction/1"},
+    };
+    for (const DocumentForm& form : document_forms()) {
+      if (form.file_help.empty()) all.push_back({form.name, form.summary});
+    }
+    std::ranges::sort(all, {}, &ReportEntry::name);
+    return all;
+  }();
+  return entries;
+}
 
 }  // namespace foretrace

@@ -66,12 +66,6 @@ bool is_among(std::string_view word, const std::vector<std::string_view>& words)
                      [&](std::string_view other) { return normalized(other) == wanted; });
 }
 
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
 /// The transform that a name or synonym means, with the settings that the name implies.
 struct Meaning {
   const TransformEntry* entry = nullptr;
@@ -310,6 +304,12 @@ std::string transforms_about(std::string_view name) {
 }
 
 }  // namespace
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
 
 const std::vector<Synonym>& synonyms() {
   static const std::vector<Synonym> all = {

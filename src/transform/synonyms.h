@@ -44,6 +44,9 @@ std::string_view question_about(std::string_view name);
 /// Empty if none does.
 std::string devices_like(std::string_view name);
 
+/// Returns the text without blanks at its ends.
+std::string_view without_blanks(std::string_view text);
+
 /// Returns the error text for a name that is no transform, for read_steps() and scenario files.
 std::string no_such_transform(std::string_view name);
 

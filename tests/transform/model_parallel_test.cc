@@ -14,6 +14,22 @@ namespace {
 /// The size of each of the three tensors.
 constexpr Bytes kWhole{1 << 24};
 
+/// Returns the volume as the cost tables count it: (n-1)/n of a buffer, twice that for an
+/// all-reduce, and n-1 times the tile for a broadcast, though a pipelined broadcast takes little
+/// longer than one transfer of the tile.
+double bandwidth_term(const std::vector<SchemeTransfer>& transfers) {
+  double sum = 0;
+  for (const SchemeTransfer& transfer : transfers) {
+    const auto others = static_cast<double>(transfer.ranks - 1);
+    const double share = transfer.operation == Operation::broadcast
+                             ? others
+                             : others / static_cast<double>(transfer.ranks) *
+                                   (transfer.operation == Operation::all_reduce ? 2 : 1);
+    sum += static_cast<double>(transfer.bytes.count * transfer.times) * share;
+  }
+  return sum;
+}
+
 double volume(const std::string& scheme, std::int64_t devices, std::int64_t depth = 1) {
   const TensorScheme tensors(scheme, devices, depth);
   // A single linear layer in 1-D sums its outputs only once in both passes together.

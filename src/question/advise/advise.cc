@@ -35,17 +35,12 @@
 #include "question/common/straggler.h"
 #include "question/sweep/vary.h"
 #include "trace/wait_call.h"
+#include "transform/synonyms.h"
 
 namespace foretrace {
 namespace {
 
 constexpr std::array<std::string_view, 2> kTargets = {"step_time", "throughput"};
-
-std::string_view without_spaces(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 double rate_of(std::string_view text) {
   const auto value = parse_number<double>(text);
@@ -63,15 +58,15 @@ std::string_view threshold_of(std::string_view name, std::string_view demand, ch
   }
   demand.remove_prefix(1);
   if (demand.starts_with('=')) demand.remove_prefix(1);
-  return without_spaces(demand);
+  return without_blanks(demand);
 }
 
 /// Reads "step_time <= 100ms" (or <), or "throughput >= 4000" (or >) in samples per second, where a
 /// step has `samples` samples. Throws Error with the allowed forms.
 AdviceTarget read_target(std::string_view text, double samples) {
-  const std::string_view trimmed = without_spaces(text);
+  const std::string_view trimmed = without_blanks(text);
   const std::string_view name = trimmed.substr(0, trimmed.find_first_of(" <>="));
-  const std::string_view demand = without_spaces(trimmed.substr(name.size()));
+  const std::string_view demand = without_blanks(trimmed.substr(name.size()));
   AdviceTarget target{.text = std::string(trimmed)};
   if (name == "step_time") {
     target.step_time = within(name, [&] { return parse_time(threshold_of(name, demand, '<')); });

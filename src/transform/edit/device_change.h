@@ -62,4 +62,8 @@ const DeviceModel* recorded_device(const Graph& graph);
 DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,
                        const std::string& name);
 
+/// Returns the memory bandwidth of the device in `context` or, if there is none, of the recorded
+/// device. Throws Error if that is unknown; the message begins with `wanted_for`.
+Bandwidth memory_rate(const Graph& graph, const Context& context, const std::string& wanted_for);
+
 }  // namespace foretrace

@@ -10,6 +10,7 @@
 #include "base/wording.h"
 
 namespace foretrace {
+
 Launches::Launches(const Graph& graph)
     : launch_of_(graph.task_count(), kNoTask), count_(graph.task_count(), 0) {
   graph.each_dependency([&](const Dependency& dependency) {
@@ -174,6 +175,18 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks) 
   for (const auto& [kind, count] : kinds)
     list += fmt::format("{}{} {}", list.empty() ? "" : ", ", grouped(count), to_string(kind));
   return counted(tasks.size(), "task") + (list.empty() ? "" : fmt::format(" ({})", list));
+}
+
+std::vector<std::size_t> greatest_awaited(const Graph& graph, std::vector<std::size_t> numbers) {
+  for (const TaskId task : in_order_of_waits(graph)) {
+    const auto waits_for = [&](TaskId before) {
+      numbers[index(task)] = std::max(numbers[index(task)], numbers[index(before)]);
+    };
+    const bool in_line = graph.lane(graph.lane_of(task)).discipline == Discipline::fifo;
+    if (in_line && graph.previous(task) != kNoTask) waits_for(graph.previous(task));
+    graph.each_wait(task, [&](const Dependency& wait) { waits_for(wait.before); });
+  }
+  return numbers;
 }
 
 }  // namespace foretrace

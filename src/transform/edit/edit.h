@@ -3,6 +3,7 @@
 // Functions that transforms share: to find launches and groups of tasks, to edit a graph, and to
 // word the effect.
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -80,5 +81,20 @@ std::string tasks_by_kind(const Graph& graph, const std::vector<TaskId>& tasks);
 
 /// Adds a note with this count, unless it is 0.
 void note_count(Effect& effect, Severity severity, std::string_view text, std::size_t count);
+
+/// Returns, for each task, the greatest number of a task that it is, or that it waits for directly
+/// or indirectly; its place on a FIFO lane is a wait too. `numbers` has an element for each task of
+/// the graph. Throws Error if tasks wait for each other in a cycle. Linear.
+std::vector<std::size_t> greatest_awaited(const Graph& graph, std::vector<std::size_t> numbers);
+
+/// Returns the name of an op without its namespaces and outer underscores: "softmax" for
+/// "aten::softmax_", "linear" for "torch.nn.functional.linear".
+inline std::string_view bare_op_name(std::string_view op) {
+  const std::size_t colon = op.find_last_of(":.");
+  if (colon != op.npos) op.remove_prefix(colon + 1);
+  while (op.starts_with('_')) op.remove_prefix(1);
+  while (op.ends_with('_')) op.remove_suffix(1);
+  return op;
+}
 
 }  // namespace foretrace

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "transform/edit/op_name.h"
+#include "transform/edit/edit.h"
 
 namespace foretrace {
 namespace {

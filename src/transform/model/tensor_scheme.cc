@@ -74,17 +74,4 @@ std::int64_t TensorScheme::parameter_parts() const {
 
 std::int64_t TensorScheme::activation_parts() const { return is_one_dimensional() ? 1 : devices_; }
 
-double bandwidth_term(const std::vector<SchemeTransfer>& transfers) {
-  double sum = 0;
-  for (const SchemeTransfer& transfer : transfers) {
-    const auto others = static_cast<double>(transfer.ranks - 1);
-    const double share = transfer.operation == Operation::broadcast
-                             ? others
-                             : others / static_cast<double>(transfer.ranks) *
-                                   (transfer.operation == Operation::all_reduce ? 2 : 1);
-    sum += static_cast<double>(transfer.bytes.count * transfer.times) * share;
-  }
-  return sum;
-}
-
 }  // namespace foretrace

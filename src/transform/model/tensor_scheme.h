@@ -56,9 +56,4 @@ class TensorScheme {
   std::int64_t side_ = 1;  ///< q
 };
 
-/// Returns the volume as the cost tables count it: (n-1)/n of a buffer, twice that for an
-/// all-reduce, and n-1 times the tile for a broadcast, though a pipelined broadcast takes little
-/// longer than one transfer of the tile.
-double bandwidth_term(const std::vector<SchemeTransfer>& transfers);
-
 }  // namespace foretrace

@@ -24,10 +24,10 @@
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
+#include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/communicator.h"
-#include "transform/parallel/memory_rate.h"
 #include "transform/parallel/sent_gradients.h"
 
 namespace foretrace {

@@ -21,10 +21,10 @@
 
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
+#include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/parallel/gradient_exchange.h"
-#include "transform/parallel/memory_rate.h"
 
 namespace foretrace {
 namespace {

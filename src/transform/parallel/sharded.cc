@@ -8,7 +8,7 @@
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
-#include "transform/parallel/memory_rate.h"
+#include "transform/edit/device_change.h"
 #include "transform/parallel/step_units.h"
 
 namespace foretrace {

@@ -11,7 +11,6 @@
 #include "foretrace/error.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
-#include "transform/edit/op_name.h"
 
 namespace foretrace {
 namespace {
@@ -29,8 +28,6 @@ void add(Nanoseconds& sum, Nanoseconds amount) {
   sum += std::min(amount, Nanoseconds::max() - sum);
 }
 
-}  // namespace
-
 /// Returns the shorter side of the tile that a product's name gives, as in
 /// "nvjet_sm90_tst_128x16_64x11"; 0 if it gives none.
 int shorter_side_of_tile(std::string_view name) {
@@ -47,6 +44,8 @@ int shorter_side_of_tile(std::string_view name) {
   }
   return 0;
 }
+
+}  // namespace
 
 BatchWork::BatchWork(const Graph& graph, double most)
     : graph_(graph),

@@ -19,7 +19,6 @@
 #include "foretrace/simulate.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
-#include "transform/edit/greatest_awaited.h"
 #include "transform/edit/registered.h"
 #include "transform/program/batch_work.h"
 

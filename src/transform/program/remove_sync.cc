@@ -16,7 +16,6 @@
 #include "graph/select.h"
 #include "trace/wait_call.h"
 #include "transform/edit/edit.h"
-#include "transform/edit/greatest_awaited.h"
 #include "transform/edit/registered.h"
 
 namespace foretrace {

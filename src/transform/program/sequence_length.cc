@@ -25,7 +25,6 @@
 #include "transform/edit/allocation_selector.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
-#include "transform/edit/op_name.h"
 #include "transform/edit/registered.h"
 #include "transform/program/batch_work.h"
 
