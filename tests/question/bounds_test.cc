@@ -127,6 +127,10 @@ TEST(Path, BetweenTheBeginsOfSteadySteps) {
             "kernels 10 us, launches 1 us");
 }
 
+std::optional<double> speed_needed(const Graph& graph, const WorkGroup& group, Nanoseconds target) {
+  return speed_ups_of(graph, {group}, 100us, target).front().needed;
+}
+
 TEST(SpeedNeeded, EqualsTheClosedForm) {
   // 20 + 80 f <= target
   const Graph graph = parse_graph(R"(

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "question/sweep/labels.h"
+#include "question/sweep/columns.h"
 
 namespace foretrace {
 namespace {

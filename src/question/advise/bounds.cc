@@ -141,7 +141,10 @@ double factor_for(const TimeWith& time_with, Nanoseconds target, double precisio
   return low;
 }
 
-/// See speed_needed(). `shortest` is the step time with the work scaled to 0.
+/// How many times as fast a group's work must be for a step to take no longer than `target`, by
+/// bisection. Returns nullopt if no speed is enough, 1 if the target is met already, and 0 if the
+/// work would have to take almost no time or cannot be sped up in part. `shortest` is the step time
+/// with the work scaled to 0.
 std::optional<double> speed_for(const WorkGroup& group, const TimeWith& time_with,
                                 Nanoseconds target, Nanoseconds shortest) {
   if (time_with(1) <= target) return 1;
@@ -227,11 +230,6 @@ StepBound bound_of(const std::vector<AdviceCeiling>& ladder, const std::vector<S
     }
   }
   return least;
-}
-
-std::optional<double> speed_needed(const JobGraph& job, const WorkGroup& group,
-                                   Nanoseconds target) {
-  return speed_for(group, time_with(job, group, nullptr), target, step_with(job, group, 0));
 }
 
 std::vector<SpeedUp> speed_ups_of(const JobGraph& job, const std::vector<WorkGroup>& groups,

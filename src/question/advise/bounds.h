@@ -26,11 +26,6 @@ std::vector<AdviceCeiling> ladder_of(const JobGraph& job, Nanoseconds now);
 StepBound bound_of(const std::vector<AdviceCeiling>& ladder, const std::vector<SpeedUp>& speed_ups,
                    PathPart largest, Nanoseconds now);
 
-/// How many times as fast a group's work must be for a step to take no longer than `target`, by
-/// bisection. Returns nullopt if no speed is enough, 1 if the target is met already, and 0 if the
-/// work would have to take almost no time or cannot be sped up in part.
-std::optional<double> speed_needed(const JobGraph& job, const WorkGroup& group, Nanoseconds target);
-
 /// For each group with work: its gain at best, and the speed beyond which it gains nothing more;
 /// with a target also the speed that reaches it. Works on all cores.
 std::vector<SpeedUp> speed_ups_of(const JobGraph& job, const std::vector<WorkGroup>& groups,

@@ -6,14 +6,52 @@
 #include <numeric>
 
 #include "base/numbers/scaling.h"
-#include "question/advise/bound.h"
 #include "question/words/wording.h"
 
 namespace foretrace {
 namespace {
 
-std::string per_step_text(const Advice& advice) {
-  return advice.has_steps ? " a step" : " for the whole recording";
+double host_share(const PathShares& path) {
+  return path.share(PathPart::host) + path.share(PathPart::launches);
+}
+
+bool is_host(PathPart part) { return part == PathPart::host || part == PathPart::launches; }
+
+/// Says how often the host waits for the device. Empty if this is too rare to keep the host from
+/// running ahead, or if host work is a small part of the critical path.
+std::string host_waits_text(const Advice& advice) {
+  if (advice.path.host_waits < 0.5 || host_share(advice.path) < 0.1) return {};
+  return fmt::format(", and the host waits for the device {}{}",
+                     to_fixed(advice.path.host_waits, advice.path.host_waits < 10 ? 1 : 0),
+                     advice.has_steps ? " times a step" : " times");
+}
+
+/// If a step gets no shorter than this without what bounds it, because something else takes as
+/// long, neither of the two is the one to look at alone. Chosen.
+constexpr double kLevel = 0.9;
+
+/// Whether host and device take about equally long.
+bool is_level(const Advice& advice) {
+  const StepBound& bound = advice.bound;
+  const bool both = (is_host(bound.part) && bound.next == PathPart::kernels) ||
+                    (bound.part == PathPart::kernels && is_host(bound.next));
+  return both && bound.without >= scaled(advice.step_time, kLevel);
+}
+
+/// "the host: its work and launches take 76 % of what a step waits for; "
+std::string part_text(const Advice& advice) {
+  const StepBound& bound = advice.bound;
+  if (!advice.ladder.empty() && is_level(advice)) return "the host and the device alike: ";
+  const PathShares& path = advice.path;
+  const bool agrees = is_host(bound.part) ? is_host(path.largest()) : path.largest() == bound.part;
+  std::string text = bound_name(bound.part) + ": ";
+  if (!agrees && !advice.ladder.empty()) return text;
+  return text +
+         fmt::format("{}{} of what a step waits for; ",
+                     is_host(bound.part)               ? "its work and launches take "
+                     : bound.part == PathPart::kernels ? "kernels take "
+                                                       : "",
+                     to_share(is_host(bound.part) ? host_share(path) : path.share(bound.part), 0));
 }
 
 std::string change_from(const Advice& advice, Nanoseconds after) {
@@ -59,17 +97,18 @@ std::string help_sentence(const Advice& advice) {
         to_share(advice.noise));
   }
   return fmt::format("{}: {} -> {}{} ({}), between {} and {}, confidence {}{}", best->use,
-                     to_text(advice.step_time), to_text(best->step_time), per_step_text(advice),
-                     change_from(advice, best->step_time), to_text(best->lower),
-                     to_text(best->upper), best->confidence.word, joint_text(advice));
+                     to_text(advice.step_time), to_text(best->step_time),
+                     per_step_text(advice.has_steps), change_from(advice, best->step_time),
+                     to_text(best->lower), to_text(best->upper), best->confidence.word,
+                     joint_text(advice));
 }
 
 std::string best_sentence(const Advice& advice) {
   if (advice.ladder.empty()) return {};
   const Nanoseconds least = advice.ladder.back().step_time;
   if (least <= 0ns) return "there are no kernels, so nothing that stays as it is bounds a step";
-  std::string text =
-      fmt::format("{}{} while kernels stay as they are", to_text(least), per_step_text(advice));
+  std::string text = fmt::format("{}{} while kernels stay as they are", to_text(least),
+                                 per_step_text(advice.has_steps));
   if (ratio(advice.step_time - least, advice.step_time) >= 0.01)
     text += fmt::format(" ({})", times_as_fast(advice.step_time, least));
   else
@@ -104,6 +143,32 @@ std::string bytes_change(const std::optional<Bytes>& before, const std::optional
 constexpr double kMinPayoff = 0.5;
 
 }  // namespace
+
+std::string bound_name(PathPart part) {
+  if (is_host(part)) return "the host";
+  return part == PathPart::kernels ? "the device" : std::string(to_string(part));
+}
+
+std::string bound_sentence(const Advice& advice) {
+  const bool ceilings = !advice.ladder.empty();
+  const StepBound& bound = advice.bound;
+  std::string text = part_text(advice);
+  if (ceilings) {
+    text += fmt::format("without {} {} would take {} ({}); ",
+                        is_host(bound.part) ? is_level(advice) ? "host work" : "its work"
+                        : bound.part == PathPart::kernels ? "kernels"
+                        : bound.part == PathPart::copies  ? "them"
+                                                          : "it",
+                        advice.has_steps ? "a step" : "the recording", to_text(bound.without),
+                        change_text(advice.step_time, bound.without));
+  }
+  if (const TrustReason* open = advice.trust.reason("unexplained");
+      ceilings && open != nullptr && open->grade == Grade::poor)
+    text = fmt::format("not known: {}; ", open->text);
+  const double busy = ratio(advice.breakdown.compute, advice.step_time);
+  return fmt::format("{}kernels run {} of the time{}", text, to_share(busy, 0),
+                     host_waits_text(advice));
+}
 
 std::string more_gpus_sentence(const MoreGpus& more) {
   if (more.network.empty()) return {};
@@ -311,7 +376,8 @@ std::vector<std::string> joint_sentences(const Advice& advice) {
   const Nanoseconds as_sum = advice.step_time - joint.sum;
   std::string verdict = fmt::format(
       "{}{} ({}){}, between {} and {}, confidence {} for the least certain",
-      to_text(joint.step_time), per_step_text(advice), change_from(advice, joint.step_time),
+      to_text(joint.step_time), per_step_text(advice.has_steps),
+      change_from(advice, joint.step_time),
       joint.step_time <= 0ns ? "" : ", " + times_as_fast(advice.step_time, joint.step_time),
       to_text(joint.lower), to_text(joint.upper), lowest_confidence(advice));
   const double off = ratio(joint.gain - joint.sum, advice.step_time);
@@ -357,7 +423,7 @@ std::string target_sentence(const Advice& advice) {
   const AdviceTarget& target = *advice.target;
   if (target.holds_now)
     return fmt::format("{} holds already, with {}{}", target.text, to_text(advice.step_time),
-                       per_step_text(advice));
+                       per_step_text(advice.has_steps));
   std::string reached;
   const auto add = [&](const std::string& what) {
     reached += (reached.empty() ? "" : ", or ") + what;

@@ -49,4 +49,10 @@ std::string target_sentence(const Advice& advice);
 /// recommended.
 std::vector<std::string> not_recommended(const Advice& advice);
 
+/// "the host", "the device", "input" ...
+std::string bound_name(PathPart part);
+
+/// Returns a sentence that names what bounds a step, Advice::bound.
+std::string bound_sentence(const Advice& advice);
+
 }  // namespace foretrace

@@ -227,11 +227,9 @@ void add_spread(const std::string& key, const std::optional<RecordedCollectives:
   facts.column(key + "_ns", known(typical))
       .column(key + "_least_ns", known(least))
       .column(key + "_most_ns", known(most));
-  facts.detail(key, nullptr);
-  if (spread)
-    facts.detail(
-        key,
-        {{"typical_ns", typical.count()}, {"least_ns", least.count()}, {"most_ns", most.count()}});
+  const nlohmann::json times{
+      {"typical_ns", typical.count()}, {"least_ns", least.count()}, {"most_ns", most.count()}};
+  facts.detail(key, spread ? times : nlohmann::json());
 }
 
 Facts recorded_facts(const RecordedCollectives& row) {
@@ -257,8 +255,8 @@ Facts recorded_facts(const RecordedCollectives& row) {
       .fact("matched", row.matched)
       .column("last_rank", has_last ? nlohmann::json(rank) : nlohmann::json())
       .column("last_times", has_last ? nlohmann::json(times) : nlohmann::json())
-      .detail("last", nullptr);
-  if (has_last) facts.detail("last", {{"rank", rank}, {"times", times}});
+      .detail("last",
+              has_last ? nlohmann::json{{"rank", rank}, {"times", times}} : nlohmann::json());
   return facts;
 }
 

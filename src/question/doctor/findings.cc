@@ -304,11 +304,6 @@ OptionalFinding overhead(const TraceFacts& facts) {
   return finding;
 }
 
-/// Whether the trace shows the allocator's memory, but not the work that used it.
-bool is_memory_snapshot(const Trace& trace) {
-  return trace.devices.empty() && (!trace.segments.empty() || trace.format == "torch_memory");
-}
-
 /// Findings for a memory snapshot, from which no time can be expected.
 std::vector<Finding> examine_snapshot(const Trace& trace) {
   std::vector<Finding> findings;
@@ -332,7 +327,7 @@ constexpr OptionalFinding (*kChecks[])(const TraceFacts&) = {
 
 /// The remedy for a defect in the data.
 std::string again_for(const Trace& trace) {
-  if (is_memory_snapshot(trace)) {
+  if (is_snapshot(trace)) {
     return "torch.cuda.memory._record_memory_history(max_entries=...) with more entries, before "
            "the first allocation";
   }
@@ -408,7 +403,7 @@ Diagnosis diagnosis_of(const Rank& rank, bool has_all_ranks) {
 
 std::vector<Finding> examine(const Trace& trace, bool has_all_ranks) {
   std::vector<Finding> findings;
-  if (is_memory_snapshot(trace)) {
+  if (is_snapshot(trace)) {
     findings = examine_snapshot(trace);
   } else {
     const Census census = take_census(trace);

@@ -9,7 +9,7 @@
 #include "document/words/table.h"
 #include "foretrace/answer/advice.h"
 #include "foretrace/answer/input.h"
-#include "question/advise/bound.h"
+#include "question/advise/words.h"
 #include "question/words/json_parts.h"
 #include "question/words/wording.h"
 

@@ -287,8 +287,10 @@ Facts point_facts(const ServingPoint& point, const ServingColumns& columns) {
     const LatencyFigure* figure = point.latency(name);
     facts.object(name, name + std::string("_"), latency_facts(figure ? *figure : LatencyFigure{}));
   }
-  for (const LatencyFigure& figure : point.latencies)
-    facts.detail(figure.name, latency_facts(figure).json());
+  for (const LatencyFigure& figure : point.latencies) {
+    if (!facts.json().contains(figure.name))
+      facts.detail(figure.name, latency_facts(figure).json());
+  }
   facts.detail("requests", point.requests)
       .detail("gpus", point.gpus)
       .fact("requests_per_second", point.requests_per_second)

@@ -41,4 +41,8 @@ PointColumn::Json point_json(const SweepHeader& header, const SweepPoint& point)
 /// Returns the title of a column. In a trace without steps, a time is that of the whole recording.
 std::string column_title(const PointColumn& column, const SweepHeader& header);
 
+/// Returns readable names for the settings of a sweep, in their order: "transforms[1].factor"
+/// becomes "factor of scale (launch)", unless another setting would have the same name.
+std::vector<std::string> setting_labels(const SweepHeader& header);
+
 }  // namespace foretrace

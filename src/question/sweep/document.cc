@@ -13,7 +13,6 @@
 #include "foretrace/answer/trust.h"
 #include "foretrace/error.h"
 #include "question/sweep/columns.h"
-#include "question/sweep/labels.h"
 #include "question/words/wording.h"
 
 namespace foretrace {

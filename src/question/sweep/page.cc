@@ -18,7 +18,6 @@
 #include "document/page/page_shell.h"
 #include "foretrace/answer/sweep.h"
 #include "question/sweep/columns.h"
-#include "question/sweep/labels.h"
 #include "question/words/wording.h"
 
 namespace foretrace {

@@ -19,11 +19,6 @@ std::string share_of_window(const Prediction& prediction, Nanoseconds time) {
                      share > 1 ? " (summed over streams)" : "");
 }
 
-/// Returns what the time refers to: a step, or the whole recording.
-std::string per_step_text(const Prediction& prediction) {
-  return prediction.has_steps ? " a step" : " for the whole recording";
-}
-
 std::string applied_steps(const Prediction& prediction) {
   std::string all;
   for (const AppliedStep& step : prediction.steps) {
@@ -77,9 +72,9 @@ std::string samples_text(const Prediction& prediction) {
 std::string how_much(const Prediction& prediction) {
   if (!prediction.has_times) return how_much_memory(prediction);
   const std::string after = to_text(prediction.predicted.step_time);
-  if (!is_what_if(prediction)) return after + per_step_text(prediction);
+  if (!is_what_if(prediction)) return after + per_step_text(prediction.has_steps);
   const std::string times = fmt::format("{} -> {}{}", to_text(prediction.baseline.step_time), after,
-                                        per_step_text(prediction));
+                                        per_step_text(prediction.has_steps));
   if (prediction.baseline.step_time == prediction.predicted.step_time)
     return times + ": no change" + samples_text(prediction);
   return fmt::format("{} ({}), {} times as fast{}", times,

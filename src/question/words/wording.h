@@ -18,6 +18,11 @@ namespace foretrace {
 std::string change_text(Nanoseconds before, Nanoseconds after);
 std::string change_text(Bytes before, Bytes after);
 
+/// Returns what a time refers to.
+constexpr const char* per_step_text(bool has_steps) {
+  return has_steps ? " a step" : " for the whole recording";
+}
+
 struct StepPart {
   std::string_view name;
   Nanoseconds baseline{0};
