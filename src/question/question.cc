@@ -8,6 +8,7 @@
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "foretrace/names.h"
+#include "question/common/forms.h"
 #include "question/files.h"
 
 namespace foretrace {
@@ -53,11 +54,6 @@ class ProgramSession final : public Session {
 };
 
 }  // namespace
-
-#define QUESTION(name, summary) std::unique_ptr<Question> make_##name();
-#include "question/questions.def"
-#include "studies/questions.def"
-#undef QUESTION
 
 void Answer::finish(std::string_view, std::ostream&) const {}
 

@@ -5,6 +5,7 @@
 // header of the answer.
 
 #include <concepts>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -15,6 +16,11 @@
 #include "question/common/answer_schema.h"
 
 namespace foretrace {
+
+#define QUESTION(name, summary) std::unique_ptr<Question> make_##name();
+#include "question/questions.def"
+#include "studies/questions.def"
+#undef QUESTION
 
 /// Indented JSON with a line break at the end.
 template <class Json>
