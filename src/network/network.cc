@@ -181,6 +181,7 @@ struct Network::Impl {
         place(cluster.nodes.size()),
         cached(core.nodes().size()) {
     for (std::uint32_t i = 0; i < core.nodes().size(); ++i) place[core.nodes()[i]] = i;
+    for (const std::uint32_t node : cluster.placement) host.push_back(cluster.nodes[node].host);
   }
 
   /// Returns the shortest paths to a node of the core, at least from `from`.
@@ -202,8 +203,9 @@ struct Network::Impl {
   /// The last segment is null for a route inside a host. `visit` lowers `best`.
   template <class Visit>
   void each_route(std::uint32_t from, std::uint32_t to, const PathCost& best, const Visit& visit) {
-    for (const HostSegment& segment : segments.ranks[from].inside) {
-      if (segment.end == to) visit(segment.cost, 1U, segment, nullptr);
+    if (host[from] == host[to]) {
+      for (const HostSegment& segment : segments.ranks[from].inside)
+        if (segment.end == to) visit(segment.cost, 1U, segment, nullptr);
     }
     const std::vector<HostSegment>& arriving = segments.ranks[to].in;
     if (arriving.empty()) return;
@@ -264,6 +266,7 @@ struct Network::Impl {
   Fabric core;
   HostSegments segments;
   std::vector<std::uint32_t> place;                ///< Place in the core, by node.
+  std::vector<std::int32_t> host;                  ///< By rank.
   std::vector<std::vector<ShortestPaths>> cached;  ///< By place of the target; empty if not cached.
   std::vector<bool> partial = std::vector<bool>(cached.size());
   std::size_t bytes = 0;
@@ -285,9 +288,7 @@ std::uint32_t Network::ranks() const {
 std::span<const ClusterLink> Network::links() const { return impl_->cluster.links; }
 Bandwidth Network::bisection() const { return least_cut(impl_->cluster); }
 
-std::int32_t Network::host_of(std::uint32_t rank) const {
-  return impl_->cluster.nodes[impl_->cluster.placement[rank]].host;
-}
+std::int32_t Network::host_of(std::uint32_t rank) const { return impl_->host[rank]; }
 
 std::uint32_t Network::paths(std::uint32_t from, std::uint32_t to) const {
   return from == to ? 1 : impl_->find_candidates(from, to);

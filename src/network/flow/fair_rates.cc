@@ -124,6 +124,7 @@ std::optional<std::uint32_t> FairRates::find(std::span<const std::uint32_t> rout
   for (const std::uint32_t id : route) {
     if (history_[id].is_covered) continue;
     if (!fewest || links_[id].hops.size() < fewest->size()) fewest = &links_[id].hops;
+    if (fewest->empty()) return std::nullopt;
   }
   if (!fewest) return std::nullopt;
   for (const RouteHop& hop : *fewest) {
@@ -188,26 +189,23 @@ void FairRates::solve_limited_by(std::uint32_t link) {
 /// Lists the links that may limit the entries opened since the last call.
 void FairRates::list_candidates() {
   ++list_;
-  for (; listed_ < solved_.size(); ++listed_) {
-    const Entry& entry = entries_[solved_[listed_]];
-    for (const auto& [other, position] : entry.hops) {
-      Link& link = links_[other];
-      if (link.open == entry.count || link.list == list_) continue;
-      link.list = list_;
-      push(heap_, {share_of(link), other, kNone});
-    }
-    list_own(solved_[listed_]);
-  }
+  for (; listed_ < solved_.size(); ++listed_) list_candidates_of(solved_[listed_]);
 }
 
-/// Lists the narrowest among the links that an open entry has for itself.
-void FairRates::list_own(std::uint32_t id) {
+/// Lists the links that an open entry shares with others, and the narrowest of those that it has
+/// for itself.
+void FairRates::list_candidates_of(std::uint32_t id) {
   const Entry& entry = entries_[id];
   Candidate own{0, kNone, id};
   for (const auto& [other, position] : entry.hops) {
-    const Link& link = links_[other];
-    const Candidate candidate{share_of(link), other, id};
-    if (link.open == entry.count && (own.link == kNone || own > candidate)) own = candidate;
+    Link& link = links_[other];
+    if (link.open == entry.count) {
+      const Candidate candidate{share_of(link), other, id};
+      if (own.link == kNone || own > candidate) own = candidate;
+    } else if (link.list != list_) {
+      link.list = list_;
+      push(heap_, {share_of(link), other, kNone});
+    }
   }
   if (own.link != kNone) push(heap_, own);
 }
@@ -222,7 +220,7 @@ void FairRates::fill(Candidate least) {
   if (!has_risen && !solve_faster_on(least.link, share))
     fix_all_on(least.link, share);
   else if (least.entry != kNone)
-    list_own(least.entry);
+    list_candidates_of(least.entry);
   else if (has_risen)
     push(heap_, {share, least.link, kNone});
 }
@@ -276,12 +274,6 @@ void FairRates::finish(std::vector<Change>& changed) {
   }
   solved_.clear();
   listed_ = 0;
-}
-
-void FairRates::each(const std::function<void(std::uint32_t)>& visit) const {
-  for (std::uint32_t id = 0; id < entries_.size(); ++id) {
-    if (entries_[id].count > 0) visit(id);
-  }
 }
 
 }  // namespace foretrace

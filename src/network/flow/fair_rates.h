@@ -21,7 +21,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -44,8 +43,6 @@ class FairRates {
   /// Finds the entry with this route by looking at the link of the route with the fewest entries.
   /// Returns nullopt if there is none.
   std::optional<std::uint32_t> find(std::span<const std::uint32_t> route) const;
-  std::span<const std::uint32_t> route(std::uint32_t entry) const { return routes_[entry]; }
-  std::uint32_t count(std::uint32_t entry) const { return entries_[entry].count; }
   /// Bytes per second of each flow of the entry, as of the last update_rates().
   double rate(std::uint32_t entry) const { return bytes_per_second(entries_[entry].rate); }
 
@@ -59,7 +56,6 @@ class FairRates {
   /// Computes new rates for the entries that the changes since the last call affect; appends the
   /// entries whose rate changed.
   void update_rates(std::vector<Change>& changed);
-  void each(const std::function<void(std::uint32_t)>& visit) const;
   /// The number of rates computed so far: a measure of the work.
   std::uint64_t computed() const { return computed_; }
 
@@ -120,7 +116,7 @@ class FairRates {
     return std::max<Units>(1, link.left / static_cast<Units>(link.open));
   }
   void list_candidates();
-  void list_own(std::uint32_t entry);
+  void list_candidates_of(std::uint32_t entry);
   void fill(Candidate least);
   bool solve_faster_on(std::uint32_t link, Units share);
   void fix_all_on(std::uint32_t link, Units share);

@@ -33,7 +33,6 @@ struct Flows::Impl {
 
   struct EntryProgress {
     double received = 0;  ///< Bytes that each flow of the entry has received since the entry began.
-    double uncredited = 0;  ///< Bytes of all its flows that the links are not credited with yet.
     Nanoseconds at{0};
     Nanoseconds due = kNever;     ///< When its next flow ends.
     Nanoseconds queued = kNever;  ///< When its earliest event is, at most `due`.
@@ -56,14 +55,12 @@ struct Flows::Impl {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
   std::vector<FairRates::Change> changed;
   std::vector<FlowId> ended;  ///< Flows that end at the same time.
-  std::vector<double> carried;
   Nanoseconds now{0};
   std::size_t active = 0;
   double least = 0, most = 0;  ///< Bytes, see watch().
   bool is_sensitive = false;
 
-  explicit Impl(std::vector<Bandwidth> capacities)
-      : rates(capacities), carried(capacities.size()) {}
+  explicit Impl(std::vector<Bandwidth> capacities) : rates(capacities) {}
 
   FlowId new_flow() {
     if (unused.empty()) {
@@ -88,17 +85,10 @@ struct Flows::Impl {
   /// Updates the bytes transferred up to `now`.
   void advance(std::uint32_t entry, double rate) {
     EntryProgress& state = progress[entry];
-    const double bytes = rate * static_cast<double>((now - state.at).count()) * 1e-9;
-    state.received += bytes;
-    state.uncredited += bytes * rates.count(entry);
+    state.received += rate * static_cast<double>((now - state.at).count()) * 1e-9;
     state.at = now;
   }
   void advance(std::uint32_t entry) { advance(entry, rates.rate(entry)); }
-
-  void credit_links(std::uint32_t entry) {
-    for (const std::uint32_t link : rates.route(entry)) carried[link] += progress[entry].uncredited;
-    progress[entry].uncredited = 0;
-  }
 
   /// Computes new rates for all affected entries, and when the first flow of each ends.
   void update_rates() {
@@ -133,7 +123,6 @@ struct Flows::Impl {
 
   void remove_entry(std::uint32_t entry) {
     progress[entry].due = kNever;
-    credit_links(entry);
     rates.remove(entry);
   }
 
@@ -279,15 +268,6 @@ std::uint64_t Flows::computed_rates() const { return impl_->rates.computed(); }
 double Flows::rate(FlowId flow) {
   impl_->update_rates();
   return impl_->rates.rate(impl_->entry_of[flow]);
-}
-
-std::vector<double> Flows::carried(Nanoseconds now) {
-  impl_->advance_clock(now);
-  impl_->rates.each([&](std::uint32_t entry) {
-    impl_->advance(entry);
-    impl_->credit_links(entry);
-  });
-  return impl_->carried;
 }
 
 }  // namespace foretrace

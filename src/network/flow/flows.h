@@ -63,8 +63,6 @@ class Flows {
   std::uint64_t computed_rates() const;  ///< A measure of the work so far.
   /// Bytes per second.
   double rate(FlowId flow);
-  /// Returns the bytes carried so far, by link.
-  std::vector<double> carried(Nanoseconds now);
 
  private:
   struct Impl;
