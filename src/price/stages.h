@@ -27,7 +27,7 @@ double layers_of(const StageRows& stage);
 /// Bytes that a framework keeps and sends: see frameworks.def.
 struct Framework {
   std::string_view name;
-  double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket;
+  double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket, calls;
 };
 const Framework& framework_of(const Layout& layout);
 /// Megatron computes with NVIDIA's Transformer Engine.

@@ -49,7 +49,7 @@ class TrainingStep {
         rates_(platform, layout, constants),
         recompute_(recompute_of(layout)),
         table_(workload.layers(slice_of(layout))),
-        bucket_bytes_(framework_of(layout).bucket) {}
+        framework_(framework_of(layout)) {}
 
   StepPrice price(PipelineTime time) {
     const std::vector<StageRows> stages = split_stages(table_, layout_);
@@ -79,13 +79,13 @@ class TrainingStep {
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
     backward += accumulation(row, products);
-    const double exchange = static_cast<double>(row.exchanges) * exchange_us(row);
+    const auto exchanges = static_cast<double>(row.exchanges);
+    const double exchange = exchanges * exchange_us(row);
     const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
                                                static_cast<double>(row.routed.count));
     const double ring_attention = ring_attention_us(row);
     const double communication = exchange + route + ring_attention;
-    const double kernels =
-        static_cast<double>(row.kernels) + kExchangeKernels * static_cast<double>(row.exchanges);
+    const double kernels = static_cast<double>(row.kernels) + kExchangeKernels * exchanges;
     StagePrice cost;
     const double back_kernels = kernels * kBackwardKernels, experts = expert_products(row);
     const double each = layout_.graphs ? 0 : constants_.forward_launch;
@@ -96,6 +96,12 @@ class TrainingStep {
     cost.forward = with_launches(forward + communication + kernels * constants_.gap, launches);
     cost.backward =
         with_launches(backward + communication + back_kernels * constants_.gap, back_launches);
+    // What exchanges take beyond that delays the device only if the lead that the host gains in
+    // other parts of a micro-batch does not make up for it.
+    const double calls = framework_.calls * exchanges * (each + kBackwardKernels * back_each);
+    const double passes = cost.forward + cost.backward;
+    const double longer = std::max(1., (launches + back_launches + calls) / passes);
+    cost.forward *= longer, cost.backward *= longer;
     const bool is_block = row.name != "embedding" && row.name != "head";
     const double share = recompute_ == Recompute::full && is_block ? layout_.recompute_share : 0;
     cost.recompute = share * cost.forward;
@@ -103,8 +109,8 @@ class TrainingStep {
     if (recompute_ == Recompute::pointwise && is_block)
       cost.recompute = scores + rates_.moved(row.moved_bytes);
     cost.tensor_part = communication * (2 + share);
-    if (cost.forward <= launches) cost.host += (1 + share) * cost.forward;
-    if (cost.backward <= back_launches) cost.host += cost.backward;
+    if (longer > 1 || cost.forward <= launches) cost.host += (1 + share) * cost.forward;
+    if (longer > 1 || cost.backward <= back_launches) cost.host += cost.backward;
     return cost;
   }
 
@@ -278,7 +284,9 @@ class TrainingStep {
     const double bytes = gradient_bytes(layout_);
     const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
     Exchange us;
-    const auto buckets = [&](double size) { return bucket_bytes_ > 0 ? size / bucket_bytes_ : 1; };
+    const auto buckets = [&](double size) {
+      return framework_.bucket > 0 ? size / framework_.bucket : 1;
+    };
     if (layout_.zero >= 1) {
       const auto moved = [&](double each) {
         const double dense = parameters * each, routed = experts * each;
@@ -306,7 +314,7 @@ class TrainingStep {
   Rates rates_;
   Recompute recompute_;
   LayerTable table_;
-  double bucket_bytes_;
+  const Framework& framework_;
   std::vector<std::optional<StagePrice>> layer_costs_;
 };
 

@@ -515,6 +515,17 @@ TEST(StepCalibration, KeepsWhatWasMeasuredAndLittleElse) {
   EXPECT_LT(near.upper_us / near.us, far.upper_us / far.us);
 }
 
+TEST(Price, NanotronLaunchesMoreForEachExchange) {
+  const auto us = [](const char* framework, std::int64_t tensor) {
+    MeasuredStep step = step_with(tensor, 1, 0);
+    step.workload = find_workload("transformer:layers=24,hidden=256,heads=8,sequence=128");
+    step.layout.framework = framework;
+    return StepCalibration().price(step).us;
+  };
+  EXPECT_GT(us("nanotron", 8), 1.5 * us("megatron", 8));
+  EXPECT_LT(us("nanotron", 1), 1.1 * us("megatron", 1));
+}
+
 TEST(StepCalibration, DoubtsHostsThatWereNotMeasured) {
   const auto width = [](bool graphs) {
     MeasuredStep step = step_with(1, 1, 0);
