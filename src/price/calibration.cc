@@ -20,9 +20,13 @@ constexpr double kGreatestShare = 1;
 /// Standard deviations of logarithms that residuals and repeated steps usually have, and the number
 /// of residuals that this prior knowledge is worth.
 constexpr double kUsualSignal = .15, kUsualNoise = .05, kPull = 2;
-/// The least spread far from all measured shapes, so that four fifths of the rows of published
-/// sources that few steps of each were fitted to are inside.
+/// The least spread at shapes that are covered: few rows make residuals look too small, because the
+/// constants were fitted to the same rows.
 constexpr double kMinSignal = .14;
+/// Standard deviations of logarithms by which sources miss the price without their rows, on the
+/// side of faster and of slower steps: scripts/fit_intervals.py. Most real steps do something that
+/// is not priced, so that they are rather slower.
+constexpr double kFaster = .13, kSlower = .24;
 constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
 /// Standard deviation of the logarithm of a host's time for a launch: see constants.def.
 constexpr double kLaunchSpread = .5;
@@ -134,19 +138,23 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
     covariances.push_back(signal_ * signal_ * similarity(shape, shapes_[i]));
     residual += covariances[i] * weights_[i];
   }
-  double variance = signal_ * signal_;
-  for (const double known : solved_forward(triangle_, covariances)) variance -= known * known;
-  answer.is_covered = variance < kCovered * signal_ * signal_;
-  // Few rows make residuals look too small, because the constants were fitted to the same rows.
-  const double unknown = std::max(0., variance) * std::max(1., std::pow(kMinSignal / signal_, 2));
+  double unknown = 1;  // Share of the variance.
+  for (const double part : solved_forward(triangle_, covariances))
+    unknown -= part * part / (signal_ * signal_);
+  unknown = std::max(0., unknown);
+  answer.is_covered = unknown < kCovered;
   // How much hosts differ is hardly known where none was measured.
   const double late = answer.price.late / answer.price.step;
   // Nor is how fast a host launches.
   const double host = shapes_.empty() ? kLaunchSpread * answer.price.host / answer.price.step : 0;
-  const double deviation = std::sqrt(unknown + noise_ * noise_ + late * late + host * host);
+  const double known = noise_ * noise_ + late * late + host * host;
+  const auto factor = [&](double side) {
+    const double least = std::max(signal_, answer.is_covered ? kMinSignal : side);
+    return std::exp(kHalfWidth * std::sqrt(unknown * least * least + known));
+  };
   answer.us = answer.price.step * std::exp(residual);
-  answer.lower_us = answer.us * std::exp(-kHalfWidth * deviation);
-  answer.upper_us = answer.us * std::exp(kHalfWidth * deviation);
+  answer.lower_us = answer.us / factor(kFaster);
+  answer.upper_us = answer.us * factor(kSlower);
   return answer;
 }
 

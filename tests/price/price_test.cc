@@ -515,6 +515,15 @@ TEST(StepCalibration, KeepsWhatWasMeasuredAndLittleElse) {
   EXPECT_LT(near.upper_us / near.us, far.upper_us / far.us);
 }
 
+TEST(StepCalibration, ExpectsForeignStepsToBeSlowerRatherThanFaster) {
+  const MeasuredStep asked = step_with(1, 1, 0), foreign = step_with(8, 8, 0);
+  StepCalibration none, fitted({step_with(1, 1, none.price(asked).us)});
+  for (const CalibratedPrice& priced : {none.price(asked), fitted.price(foreign)})
+    EXPECT_GT(priced.upper_us / priced.us, 1.1 * priced.us / priced.lower_us);
+  const CalibratedPrice covered = fitted.price(asked);
+  EXPECT_NEAR(covered.upper_us / covered.us, covered.us / covered.lower_us, 1e-9);
+}
+
 TEST(Price, NanotronLaunchesMoreForEachExchange) {
   const auto us = [](const char* framework, std::int64_t tensor) {
     MeasuredStep step = step_with(tensor, 1, 0);
