@@ -96,8 +96,8 @@ class TrainingStep {
     cost.forward = with_launches(forward + communication + kernels * constants_.gap, launches);
     cost.backward =
         with_launches(backward + communication + back_kernels * constants_.gap, back_launches);
-    // What exchanges take beyond that delays the device only if the lead that the host gains in
-    // other parts of a micro-batch does not make up for it.
+    // Other calls for exchanges delay the device only if the lead that the host gains in the rest
+    // of the layer does not make up for them.
     const double calls = framework_.calls * exchanges * (each + kBackwardKernels * back_each);
     const double passes = cost.forward + cost.backward;
     const double longer = std::max(1., (launches + back_launches + calls) / passes);

@@ -211,6 +211,20 @@ TEST(Plan, PlansFromATrace) {
   EXPECT_NE(page.str().find("Layouts"), std::string::npos);
 }
 
+TEST(Plan, OfATraceSearchesOtherSchedulesOnlyIfAsked) {
+  PlanQuestion question = recorded_question();
+  question.top = 1000;
+  const auto has = [&](std::string_view schedule) {
+    return std::ranges::any_of(plan(question).ranked, [&](const PlanRow& row) {
+      return row.layout.find(schedule) != row.layout.npos;
+    });
+  };
+  EXPECT_TRUE(has("schedule=gpipe"));
+  EXPECT_FALSE(has("schedule=zb_h1"));
+  question.all_schedules = true;
+  EXPECT_TRUE(has("schedule=zb_h1"));
+}
+
 TEST(Plan, MoreRecordedBatchesTakeLonger) {
   PlanQuestion question = recorded_question();
   const auto plain = [&](std::int64_t batches) {
