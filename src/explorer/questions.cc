@@ -147,7 +147,7 @@ Json compared(const Json& question) {
 Json varied(const Job& job, const Json& question) {
   const auto text = [&](const char* name) { return question.at(name).get<std::string>(); };
   const Curve curve = vary(job, scenario_of(question, job.path()),
-                           {.setting = text("setting"), .values = text("values")});
+                           {.setting = text("setting"), .values = text("values"), .until = {}});
   return {{"json", printed(to_json(curve))}, {"parts", parts_of(document_of(curve))}};
 }
 

@@ -124,10 +124,10 @@ Bandwidth least_cut(const Cluster& cluster) {
     if (carries_nothing(link.from, Side::first) || carries_nothing(link.to, Side::second)) continue;
     add_edge_pair(graph, link.from, link.to, static_cast<Flow>(link.bandwidth.bytes_per_second));
   }
-  constexpr Flow kNoLimit = std::numeric_limits<Flow>::max() / 4;
+  constexpr Flow kUncut = std::numeric_limits<Flow>::max() / 4;
   for (std::size_t node = 0; node < sides.size(); ++node) {
-    if (sides[node] == Side::first) add_edge_pair(graph, begin, node, kNoLimit);
-    if (sides[node] == Side::second) add_edge_pair(graph, node, end, kNoLimit);
+    if (sides[node] == Side::first) add_edge_pair(graph, begin, node, kUncut);
+    if (sides[node] == Side::second) add_edge_pair(graph, node, end, kUncut);
   }
   const Flow flow = boost::boykov_kolmogorov_max_flow(
       graph, get(&FlowEdge::capacity, graph), get(&FlowEdge::residual, graph),

@@ -6,7 +6,7 @@
 
 namespace foretrace {
 
-void complete(SizingReport& report) { report.batches.resize(kFilledLength); }
+static void complete(SizingReport& report) { report.batches.resize(kFilledLength); }
 
 namespace {
 

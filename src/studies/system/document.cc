@@ -56,7 +56,8 @@ std::size_t held(const PublishedFigure& published, const std::vector<double>& va
 
 /// Each published figure beside those of all rows.
 Table published_table(const SystemReport& report) {
-  Table table{.heading = {"figure", "published", "here", "off by", "in range"}, .left = {0, 4}};
+  Table table{
+      .heading = {"figure", "published", "here", "off by", "in range"}, .rows = {}, .left = {0, 4}};
   for (const PublishedFigure& published : report.published) {
     const std::vector<double> values = report.values(published.name);
     const auto [least, most] = std::ranges::minmax(values);
