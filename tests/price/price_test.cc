@@ -603,17 +603,17 @@ TEST(Price, NarrowingGradientsTakesTimeApart) {
   Layout layout;
   layout.precision = "fp8";
   const Platform platform = find_platform("dgx-h100");
+  const Constants constants;
   const Gemm gemm{4096, 2048, 8192};
   const auto backward = [&](const char* framework) {
     layout.framework = framework;
-    return Rates(platform, layout, Constants{}).backward(gemm);
+    return Rates(platform, layout, constants).backward(gemm);
   };
-  const Rates rates(platform, layout, Constants{});
+  const Rates rates(platform, layout, constants);
   const double products = rates.product(gemm.rows, gemm.inner, gemm.columns, 1, true) +
                           rates.product(gemm.inner, gemm.columns, gemm.rows, 1, true);
   // Read in 2 bytes, and written in 1 for each of two products.
-  EXPECT_NEAR(backward("megatron") - products, 4 * 4096 * 2048. / (3.35e6 * Constants{}.moved),
-              .01);
+  EXPECT_NEAR(backward("megatron") - products, 4 * 4096 * 2048. / (3.35e6 * constants.moved), .01);
   EXPECT_GT(backward("torchtitan"), 1.1 * products);  // Measured with what narrows.
 }
 
