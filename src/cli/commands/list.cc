@@ -12,6 +12,7 @@
 #include "foretrace/cluster.h"
 #include "foretrace/error.h"
 #include "foretrace/export.h"
+#include "foretrace/import.h"
 #include "foretrace/machine.h"
 #include "foretrace/scenario.h"
 #include "foretrace/transform.h"

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/wording.h"
+#include "foretrace/answer/census.h"
 #include "foretrace/question/examine.h"
 #include "question/common/forms.h"
 #include "question/common/reading.h"

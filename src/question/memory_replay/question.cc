@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "foretrace/allocator.h"
+#include "foretrace/answer/memory.h"
 #include "foretrace/error.h"
 #include "question/common/changes.h"
 #include "question/common/forms.h"

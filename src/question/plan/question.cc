@@ -5,6 +5,7 @@
 #include "foretrace/error.h"
 #include "foretrace/question/plan.h"
 #include "foretrace/question/scale.h"
+#include "plan/plan.h"
 #include "question/common/changes.h"
 #include "question/common/forms.h"
 #include "question/common/model.h"
