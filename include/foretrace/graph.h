@@ -127,6 +127,11 @@ class Graph {
   GradientEstimate& gradient_estimate() { return storage_.gradient_estimate; }
   const GradientEstimate& gradient_estimate() const { return storage_.gradient_estimate; }
 
+  /// Kernels of ops that autocast would not leave wholly in half precision, in order of their ids;
+  /// empty if the shapes of ops were not recorded.
+  std::vector<AutocastWork>& autocast() { return storage_.autocast; }
+  const std::vector<AutocastWork>& autocast() const { return storage_.autocast; }
+
   std::vector<Step>& steps() { return storage_.steps; }
   const std::vector<Step>& steps() const { return storage_.steps; }
   StepRule& step_rule() { return storage_.step_rule; }
@@ -190,6 +195,7 @@ class Graph {
     std::vector<Bytes> initial_memory;
     std::vector<std::string> device_names;
     GradientEstimate gradient_estimate;
+    std::vector<AutocastWork> autocast;
     std::vector<Step> steps;
     StepRule step_rule;
     Unexplained unexplained;

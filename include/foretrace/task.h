@@ -340,6 +340,16 @@ struct GradientEstimate {
   std::string source = {};          ///< "the time of the optimizer's kernels".
 };
 
+/// What torch.autocast would change in the work of an op, on one of its kernels; see
+/// src/infer/device/autocast.cc.
+struct AutocastWork {
+  TaskId task = kNoTask;
+  float narrow = 1;           ///< The share of what it moves that would be in half precision.
+  std::uint32_t casts = 0;    ///< Conversions that the device would do in front of the kernel.
+  std::int64_t weights = 0;   ///< Elements of weights, or of their gradients, that they convert.
+  std::int64_t elements = 0;  ///< Other elements that they convert.
+};
+
 /// Time without a known cause; see "Honesty" in docs/design.md. Kept with the graph so that every
 /// answer can print it.
 struct Unexplained {

@@ -24,6 +24,7 @@ Graph Graph::clone() const {
   to.initial_memory = storage_.initial_memory;
   to.device_names = storage_.device_names;
   to.gradient_estimate = storage_.gradient_estimate;
+  to.autocast = storage_.autocast;
   to.steps = storage_.steps;
   to.step_rule = storage_.step_rule;
   to.unexplained = storage_.unexplained;

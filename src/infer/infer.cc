@@ -116,6 +116,7 @@ Inference infer(const Trace& trace, const InferOptions& options) {
   measure_arrival_skew(records, result);
   list_collectives(records, result);
   count_flops(records, host.contexts, graph);
+  find_autocast_work(records, host.contexts, graph);
   measure_fill(records, graph);
   estimate_gradients({records, host, steps}, graph);
   if (options.memory) connect_memory({records, host, steps}, threads, result);

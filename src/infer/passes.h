@@ -131,6 +131,8 @@ void measure_arrival_skew(const Records& records, Inference& result);
 void list_collectives(const Records& records, Inference& result);
 /// flops.cc: computes the arithmetic of kernels from the shapes of ops.
 void count_flops(const Records& records, const std::vector<Context>& contexts, Graph& graph);
+/// autocast.cc: finds what torch.autocast would change in the work of ops, from their shapes.
+void find_autocast_work(const Records& records, const std::vector<Context>& contexts, Graph& graph);
 /// fill.cc: computes how much of a device the blocks of kernels fill.
 void measure_fill(const Records& records, Graph& graph);
 

@@ -180,5 +180,55 @@ TEST(Amp, SaysWhatIsWrong) {
   }
 }
 
+/// A product, whose op converts 3 tensors, and a sum that moves a third of its bytes narrow.
+Graph with_autocast_work() {
+  Graph graph = parse_graph(
+      "stream: volta_sgemm_128x64_nn 900 {phase=forward}, vectorized_elementwise_kernel 90");
+  graph.device_names() = {"NVIDIA H100 80GB HBM3"};
+  graph.autocast() = {{.task = TaskId{0}, .casts = 3, .weights = 1'000'000, .elements = 2'000'000},
+                      {.task = TaskId{1}, .narrow = 1.0F / 3}};
+  return graph;
+}
+
+TEST(Amp, AddsConversionsInFrontOfTheOpsThatNeedThem) {
+  Graph graph = with_autocast_work();
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
+  const TaskId cast = graph.previous(TaskId{0});
+  ASSERT_NE(cast, kNoTask);
+  EXPECT_EQ(graph.name(cast), "conversions by autocast");
+  EXPECT_EQ(graph.task(cast).phase, Phase::forward);
+  // 18 MB and three starts.
+  const double least = 18e6 / 3.35e12 * 1e9;
+  EXPECT_GT(static_cast<double>(graph.task(cast).duration.count()), least);
+  EXPECT_LT(static_cast<double>(graph.task(cast).duration.count()), 1.5 * least + 15e3);
+  EXPECT_NE(effect.summary.find("3 conversions added"), std::string::npos) << effect.summary;
+
+  Graph larger = with_autocast_work();
+  read_transform_text("amp")->apply(larger, {.samples = 2});
+  const Nanoseconds more = larger.task(larger.previous(TaskId{0})).duration;
+  EXPECT_GT(more, graph.task(cast).duration);
+  EXPECT_LT(more, graph.task(cast).duration * 2);
+}
+
+TEST(Amp, WhatStaysInFullGainsNothing) {
+  Graph graph = with_autocast_work();
+  read_transform_text("amp")->apply(graph, {});
+  EXPECT_EQ(graph.task(TaskId{1}).duration, 75us);
+}
+
+TEST(Amp, AGivenTimeReplacesTheConversionsByShapes) {
+  Graph graph = with_autocast_work();
+  const Effect effect = read_transform_text("amp:cast_time=7us")->apply(graph, {});
+  EXPECT_EQ(graph.task(graph.previous(TaskId{0})).duration, 7us);
+  EXPECT_EQ(graph.task_count(), 3U);
+}
+
+TEST(Amp, SaysIfConversionsAreNotCounted) {
+  Graph graph = parse_graph("stream: volta_sgemm_128x64_nn 900");
+  const Effect effect = read_transform_text("amp")->apply(graph, {});
+  const auto says = [](const Note& note) { return note.text.starts_with("conversions are not"); };
+  EXPECT_EQ(std::ranges::count_if(effect.notes.all(), says), 1);
+}
+
 }  // namespace
 }  // namespace foretrace

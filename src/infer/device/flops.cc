@@ -55,6 +55,16 @@ double product(const Shape& shape) {
   return all;
 }
 
+std::string_view value_at(std::string_view text, std::size_t place) {
+  for (std::size_t begin = 0; (begin = text.find('"', begin)) != text.npos; --place) {
+    const std::size_t end = text.find('"', begin + 1);
+    if (end == text.npos) break;
+    if (place == 0) return text.substr(begin + 1, end - begin - 1);
+    begin = end + 1;
+  }
+  return {};
+}
+
 namespace {
 
 /// Parses the values of an op, which are texts: ["", "[1, 1]", "True"]. Lists of numbers become
@@ -220,17 +230,6 @@ constexpr AttentionOp kAttention[] = {
     {"aten::_scaled_dot_product_cudnn_attention", 0, 6, true},
     {"aten::_scaled_dot_product_cudnn_attention_backward", 1, 14, true},
     {"aten::scaled_dot_product_attention", 0, 5, true}};
-
-/// The value at a place in a list such as ["", "[1, 1]", "True"]; empty if there is none.
-std::string_view value_at(std::string_view text, std::size_t place) {
-  for (std::size_t begin = 0; (begin = text.find('"', begin)) != text.npos; --place) {
-    const std::size_t end = text.find('"', begin + 1);
-    if (end == text.npos) break;
-    if (place == 0) return text.substr(begin + 1, end - begin - 1);
-    begin = end + 1;
-  }
-  return {};
-}
 
 double attention_flops(const AttentionOp& op, const std::vector<Shape>& shapes,
                        std::string_view values) {

@@ -28,6 +28,9 @@ using Shape = std::vector<double>;
 /// anything that is not a list of numbers.
 std::vector<Shape> read_shapes(std::string_view text);
 
+/// The value at a place in a list such as ["", "[1, 1]", "True"]; empty if there is none.
+std::string_view value_at(std::string_view text, std::size_t place);
+
 /// Number of elements; 1 for a scalar.
 double product(const Shape& shape);
 

@@ -87,14 +87,4 @@ void note_count(Effect& effect, Severity severity, std::string_view text, std::s
 /// the graph. Throws Error if tasks wait for each other in a cycle. Linear.
 std::vector<std::size_t> greatest_awaited(const Graph& graph, std::vector<std::size_t> numbers);
 
-/// Returns the name of an op without its namespaces and outer underscores: "softmax" for
-/// "aten::softmax_", "linear" for "torch.nn.functional.linear".
-inline std::string_view bare_op_name(std::string_view op) {
-  const std::size_t colon = op.find_last_of(":.");
-  if (colon != op.npos) op.remove_prefix(colon + 1);
-  while (op.starts_with('_')) op.remove_prefix(1);
-  while (op.ends_with('_')) op.remove_suffix(1);
-  return op;
-}
-
 }  // namespace foretrace

@@ -3,65 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 
+#include "graph/ops.h"
 #include "transform/edit/edit.h"
 
 namespace foretrace {
 namespace {
-
-enum class OpKind : std::uint8_t { other, low, full, full_kept };
-
-OpKind kind_of(std::string_view op) {
-  op = bare_op_name(op);
-  constexpr std::string_view kLow[] = {"addbmm",    "addmm",        "addmv",  "addr",     "baddbmm",
-                                       "bmm",       "chain_matmul", "einsum", "linear",   "matmul",
-                                       "multi_dot", "mm",           "mv",     "LSTMCell", "GRUCell",
-                                       "RNNCell",   "prelu"};
-  constexpr std::string_view kKept[] = {"softmax", "log_softmax", "exp",       "expm1",
-                                        "tan",     "rsqrt",       "reciprocal"};
-  constexpr std::string_view kFull[] = {"acos",
-                                        "asin",
-                                        "cdist",
-                                        "cosh",
-                                        "cosine_similarity",
-                                        "cross_entropy",
-                                        "cumprod",
-                                        "cumsum",
-                                        "dist",
-                                        "erfinv",
-                                        "group_norm",
-                                        "native_group_norm",
-                                        "layer_norm",
-                                        "native_layer_norm",
-                                        "kl_div",
-                                        "log",
-                                        "log10",
-                                        "log1p",
-                                        "log2",
-                                        "norm",
-                                        "normalize",
-                                        "pdist",
-                                        "pow",
-                                        "prod",
-                                        "renorm",
-                                        "rpow",
-                                        "sinh",
-                                        "softmin",
-                                        "softplus",
-                                        "sum"};
-  const auto in = [&](const auto& list) {
-    return std::find(std::begin(list), std::end(list), op) != std::end(list);
-  };
-  if (in(kLow) || op.starts_with("conv") || op.find("convolution") != op.npos ||
-      op.starts_with("scaled_dot_product")) {
-    return OpKind::low;
-  }
-  if (in(kKept)) return OpKind::full_kept;
-  if (in(kFull) || op.ends_with("_loss") || op.starts_with("binary_cross_entropy"))
-    return OpKind::full;
-  return OpKind::other;
-}
 
 bool can_shrink(const Allocation& block) {
   return block.made_by != kNoTask && block.bytes > Bytes{} &&
@@ -84,7 +31,7 @@ class Halver {
   HalvedMemory run() {
     const std::vector<std::uint32_t> order = in_order();
     for (const std::uint32_t block : order) {
-      if (kind(block) != OpKind::low) continue;
+      if (kind(block) != AutocastList::half) continue;
       // If uses are unknown, the task that requested the block of a product is assumed to compute
       // it.
       if (!knows_uses()) low_[index(view_.block(block).made_by)] = 1;
@@ -125,10 +72,10 @@ class Halver {
     return order;
   }
 
-  OpKind kind(std::uint32_t block) {
+  AutocastList kind(std::uint32_t block) {
     const NameId op = view_.block(block).op;
-    const auto [at, added] = kinds_.try_emplace(op, OpKind::other);
-    if (added) at->second = kind_of(graph_.names()[op]);
+    const auto [at, added] = kinds_.try_emplace(op, AutocastList::other);
+    if (added) at->second = autocast_list_of(graph_.names()[op]);
     return at->second;
   }
 
@@ -152,14 +99,14 @@ class Halver {
     const bool stays = written && !(by_kernels && allowed);
     if (stays || view_.phase(view_.block(block).made_by) == Phase::update) return;
     switch (kind(block)) {
-      case OpKind::low:
+      case AutocastList::half:
         return shrink(block);
-      case OpKind::full_kept:
+      case AutocastList::full_kept:
         return add_cast(block);
-      case OpKind::full:
+      case AutocastList::full:
         if (first_low_reader(block) != kNoTask) shrink(block);
         return;
-      case OpKind::other:
+      case AutocastList::other:
         if (knows_uses() ? reads_half_only(block) : seems_half(block)) shrink(block);
         return;
     }
@@ -322,7 +269,7 @@ class Halver {
   const std::vector<char>& already_half_;
   std::vector<char> half_;  ///< For each block: whether it is in half precision.
   std::vector<char> low_;   ///< For each task: whether it multiplies in half precision.
-  std::map<NameId, OpKind> kinds_;
+  std::map<NameId, AutocastList> kinds_;
   std::vector<std::int64_t> asked_;                 ///< Recorded size of each block.
   std::map<std::int64_t, PrecisionCount> forward_;  ///< Blocks of the forward pass, by that size.
   bool previous_is_half_ = false;  ///< Whether the block made before this one is in half precision.

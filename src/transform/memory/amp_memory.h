@@ -1,12 +1,7 @@
 #pragma once
 
 // The effect of mixed precision on memory: the blocks that torch.autocast makes in half precision,
-// by its published lists of ops (PyTorch documentation, "Automatic Mixed Precision package", op
-// reference):
-//
-//     matrix products, convolutions, attention      half
-//     softmax, norms, losses, sums, exp, log, pow   stay in FP32
-//     all others                                    half if all their inputs are, else FP32
+// by its lists of ops (graph/ops.h).
 //
 // If the trace does not show accesses (snapshots of memory), an op of the last kind is assumed to
 // read the block made before its own result.

@@ -16,17 +16,23 @@
 // narrow then, and what autocast keeps in FP32 stays there. Autocast leaves double precision as it
 // is, and does not exist for programs that use no framework.
 //
-// Ignored: kernels that the framework would pick instead, and conversions other than those
-// requested. Their launches are no reason for a longer step: in three trainings recorded with and
-// without autocast the host took as long.
+// Where the shapes of ops were recorded, conversions are added, and kernels bound by memory gain on
+// the part of what they move that would be in half precision (infer/device/autocast.cc). Launches
+// of conversions are no reason for a longer step: in three trainings recorded with and without
+// autocast the host took as long.
+//
+// Ignored: kernels that the framework would pick instead, and without shapes conversions other than
+// those requested.
 
 #include <algorithm>
 #include <fmt/core.h>
+#include <unordered_map>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
 #include "graph/select.h"
+#include "machine/operation_rates.h"
 #include "transform/applies.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
@@ -68,9 +74,11 @@ class Amp final : public Transform, public Retimes {
                   "Share of their peak that kernels moved to tensor cores reach, "
                   "where others reach all of theirs (recalled: about a half)",
                   0.01, 1);
-    fields.time("cast_time", cast_time_,
-                "Time of the conversions of weights that each forward pass starts with",
-                Nanoseconds(0));
+    fields.time(
+        "cast_time", cast_time_,
+        "Time of the conversions of weights that each forward pass starts with, in place of "
+        "those that follow from the shapes of ops",
+        Nanoseconds(0));
     fields.time("scaler_time", scaler_time_,
                 "Time of a gradient scaler's kernels at the start of each update; with it the host "
                 "waits for "
@@ -117,7 +125,14 @@ class Amp final : public Transform, public Retimes {
           graph.task(task).kind == TaskKind::kernel && kinds.in_half(graph.task(task));
       speed_up(graph, task, kinds, factors, tally);
     }
-    if (cast_time_ > Nanoseconds(0)) tally.added += add_casts(graph);
+    const auto is_converted = [&](TaskId task) {
+      return chosen[index(task)] != 0 && half[index(task)] == 0 && !graph.removed(task);
+    };
+    if (cast_time_ > Nanoseconds(0)) {
+      tally.added += add_casts(graph);
+    } else {
+      add_conversions(graph, context, is_converted, tally);
+    }
     if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
     if (!only_memory && tally.compute + tally.memory + tally.tf32 + tally.half + tally.update +
                                 tally.latency + tally.full + tally.twice + tally.foreign ==
@@ -149,7 +164,9 @@ class Amp final : public Transform, public Retimes {
       if (gains(task, kinds) != Gain::faster) continue;
       const Bound bound = bound_of(task, kinds);
       retimed.push_back(
-          {.task = id, .kind = static_cast<std::uint32_t>(bound), .amount = usual.of(bound)});
+          {.task = id,
+           .kind = static_cast<std::uint32_t>(bound),
+           .amount = bound == Bound::memory ? kinds.narrow_share(id) : usual.of(bound)});
     }
     return retimed;
   }
@@ -163,8 +180,13 @@ class Amp final : public Transform, public Retimes {
                                 Scaling(factors.of(Bound::compute)),
                                 Scaling(factors.of(Bound::tf32))};
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const double factor = factors.of(static_cast<Bound>(tasks[i].kind));
-      after[i] = no_shorter(by_bound[tasks[i].kind](before[i]), before[i], factor);
+      const auto bound = static_cast<Bound>(tasks[i].kind);
+      if (bound == Bound::memory && tasks[i].amount < 1) {
+        const double factor = factors.of(bound, tasks[i].amount);
+        after[i] = no_shorter(scaled(before[i], factor), before[i], factor);
+      } else {
+        after[i] = no_shorter(by_bound[tasks[i].kind](before[i]), before[i], factors.of(bound));
+      }
     }
   }
 
@@ -176,8 +198,9 @@ class Amp final : public Transform, public Retimes {
     double compute, memory, tf32;
     Throughput half;  ///< The peak no kernel exceeds; 0: unknown.
 
-    double of(Bound bound) const {
-      if (bound == Bound::memory) return memory;
+    /// Of a kernel that moves a share of its bytes in half precision, if memory bounds it.
+    double of(Bound bound, double narrow = 1) const {
+      if (bound == Bound::memory) return narrow < 1 ? 1 - narrow * (1 - memory) : memory;
       return bound == Bound::tf32 ? tf32 : compute;
     }
     double& of(Bound bound) {
@@ -186,7 +209,10 @@ class Amp final : public Transform, public Retimes {
     }
   };
   struct Kinds {
-    explicit Kinds(const Graph& graph) : job(precision_of(graph)), classes(graph) {}
+    explicit Kinds(const Graph& graph) : job(precision_of(graph)), classes(graph) {
+      for (const AutocastWork& work : graph.autocast())
+        if (work.narrow < 1) narrow.emplace(work.task, work.narrow);
+    }
 
     bool in_half(const Task& task) {
       const KernelClass& kernel = classes.of(task.name);
@@ -196,14 +222,24 @@ class Amp final : public Transform, public Retimes {
       return classes.of(task.name).double_precision || job.mostly_double();
     }
 
+    /// The share of what a kernel moves that would be in half precision.
+    double narrow_share(TaskId task) const {
+      const auto found = narrow.find(task);
+      return found == narrow.end() ? 1 : found->second;
+    }
+
     JobPrecision job;
     KernelClasses classes;
+    std::unordered_map<TaskId, float> narrow;
   };
   struct Tally {
     std::size_t compute = 0, memory = 0, tf32 = 0;
     /// Left as they are, by reason.
     std::size_t half = 0, update = 0, latency = 0, full = 0, twice = 0, foreign = 0;
     std::size_t changed = 0, added = 0;
+    std::size_t partly = 0;       ///< Bound by memory, with a part that stays in FP32.
+    std::size_t conversions = 0;  ///< That were added; of all steps.
+    Nanoseconds converting{0};
   };
 
   /// Whether the graph has no device tasks, as in a snapshot of memory.
@@ -283,13 +319,15 @@ class Amp final : public Transform, public Retimes {
     if (gain != Gain::faster) return;
     const Bound bound = bound_of(task, kinds);
     ++(bound == Bound::memory ? tally.memory : bound == Bound::tf32 ? tally.tf32 : tally.compute);
+    tally.partly += bound == Bound::memory && kinds.narrow_share(id) < 1 ? 1 : 0;
     Nanoseconds least{0};
     if (task.flops > 0 && factors.half.flops_per_second > 0) {
       const double seconds = task.flops / factors.half.flops_per_second;
       least = scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
     }
-    const Nanoseconds wanted = no_shorter(std::max(scaled(task.duration, factors.of(bound)), least),
-                                          task.duration, factors.of(bound));
+    const double factor = factors.of(bound, kinds.narrow_share(id));
+    const Nanoseconds wanted =
+        no_shorter(std::max(scaled(task.duration, factor), least), task.duration, factor);
     if (wanted != task.duration) ++tally.changed;
     task.duration = wanted;
   }
@@ -322,13 +360,41 @@ class Amp final : public Transform, public Retimes {
   std::size_t add_casts(Graph& graph) const {
     const std::vector<TaskId> kernels = first_of_phase(graph, "forward");
     const Launches launches(graph);
-    for (const TaskId kernel : kernels) {
-      const TaskId cast = graph.insert_before(
-          kernel, extra(graph, kernel, "amp casts", TaskKind::kernel, cast_time_));
-      const TaskId launch = launches.launch_of(kernel);
-      if (launch != kNoTask) add_wait(graph, launch, cast, Rule::launch);
-    }
+    for (const TaskId kernel : kernels) add_cast(graph, launches, kernel, "amp casts", cast_time_);
     return kernels.size();
+  }
+
+  static void add_cast(Graph& graph, const Launches& launches, TaskId kernel, std::string_view name,
+                       Nanoseconds duration) {
+    const TaskId cast =
+        graph.insert_before(kernel, extra(graph, kernel, name, TaskKind::kernel, duration));
+    const TaskId launch = launches.launch_of(kernel);
+    if (launch != kNoTask) add_wait(graph, launch, cast, Rule::launch);
+  }
+
+  /// Adds conversions between FP32 and half precision in front of the kernels for which
+  /// `is_converted` holds, at the rate of work bound by memory.
+  template <class IsConverted>
+  static void add_conversions(Graph& graph, const Context& context, const IsConverted& is_converted,
+                              Tally& tally) {
+    constexpr double kBytes = 6;  // One side in FP32, one in half precision.
+    const DeviceModel* const device =
+        context.machine != nullptr ? context.machine : recorded_device(graph);
+    if (device == nullptr) return;
+    const OperationRate rate = rate_of(*device, OperationKind::stream, Arithmetic::half);
+    if (rate.bytes_per_second <= 0) return;
+    const Launches launches(graph);
+    for (const AutocastWork& work : graph.autocast()) {
+      if (work.casts == 0 || !is_converted(work.task)) continue;
+      const double elements =
+          static_cast<double>(work.weights) +
+          static_cast<double>(work.elements) * context.samples * context.positions;
+      const Nanoseconds time =
+          scaled(rate.start, work.casts) +
+          scaled(Nanoseconds(1'000'000'000), elements * kBytes / rate.bytes_per_second);
+      add_cast(graph, launches, work.task, "conversions by autocast", time);
+      tally.conversions += work.casts, tally.converting += time, ++tally.added;
+    }
   }
 
   /// Adds a gradient scaler: it looks for infinite gradients on the device, and the host needs the
@@ -370,9 +436,17 @@ class Amp final : public Transform, public Retimes {
           fmt::format(", {} in TF32 at {}", grouped(tally.tf32), to_fixed(factors.tf32, 3));
     }
     effect.summary += " of their time";
+    if (tally.conversions > 0) {
+      effect.summary +=
+          fmt::format("; {} added, {} in all", counted(tally.conversions, "conversion"),
+                      to_text(tally.converting));
+    } else if (tally.added == 0 && tally.compute + tally.tf32 > 0) {
+      effect.notes.add(Severity::info, kNotCounted);
+    }
     const auto note_unchanged = [&](std::string_view why, std::size_t count) {
       note_count(effect, Severity::info, why, count);
     };
+    note_unchanged("kernels bound by memory that move a part in FP32", tally.partly);
     note_unchanged("kernels already in half precision, left as they are", tally.half);
     note_unchanged("kernels of the update phase, left in FP32", tally.update);
     note_unchanged("kernels bound by latency, left as they are", tally.latency);
@@ -432,6 +506,11 @@ class Amp final : public Transform, public Retimes {
         to_text(halved.unknown));
   }
 
+  /// In four trainings on an H100 (traces/ground_truth.json); see docs/accuracy.md.
+  static constexpr std::string_view kNotCounted =
+      "conversions are not counted, because the shapes of ops were not recorded "
+      "(record_shapes=True) or the device is not known; without them four trainings were predicted "
+      "9 to 26 % too fast";
   static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
 
   Selector where_{"kernel"};
@@ -465,10 +544,12 @@ TransformEntry amp_entry() {
           "framework, those bound by latency, norms, softmax, losses, conversions of layout, the "
           "update of FP32 weights, copies, collectives and host work stay as they are; so do "
           "kernels bound by memory where half or more of the time of arithmetic is in half "
-          "precision. Where the trace records memory, blocks made in half precision by autocast's "
-          "published lists of ops take half of it, and casts of weights are kept until the "
-          "backward pass has used them. Conversions and a gradient scaler are free unless their "
-          "time is given.",
+          "precision. Where the shapes of ops were recorded, kernels bound by memory gain on the "
+          "part that autocast's published lists of ops make narrow, and the conversions that "
+          "follow from these lists are added. Where the trace records memory, blocks made in half "
+          "precision by these lists take half of it, and casts of weights are kept until the "
+          "backward pass has used them. Launches of conversions are free, and so are a gradient "
+          "scaler and, without shapes, conversions unless their time is given.",
       .advice = {.goal = Goal::time, .tries = {"amp"}, .applies_to = {"precision"}}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/contains.h"
 #include "foretrace/error.h"
+#include "graph/ops.h"
 #include "transform/edit/block_size.h"
 #include "transform/edit/edit.h"
 

@@ -20,6 +20,7 @@
 
 #include "foretrace/error.h"
 #include "foretrace/graph.h"
+#include "graph/ops.h"
 #include "graph/select.h"
 #include "transform/applies.h"
 #include "transform/edit/allocation_selector.h"
