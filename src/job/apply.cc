@@ -64,7 +64,10 @@ class Application {
     Effect effect = apply_checked(transform, graph_, context);
     check_length(graph_);
     const JobChange change = transform.job_change();
-    if (!change.device.empty()) machine_ = find_device(change.device);
+    if (!change.device.empty()) {
+      machine_ = find_device(change.device);
+      applied.device_memory = machine_->memory;
+    }
     gpus_per_worker_ *= change.ranks;
     if (change.ranks == 1) {
       samples_ *= change.samples;

@@ -45,6 +45,7 @@ struct ApplyResult {
   std::size_t changed = 0;  ///< Sum over all steps; see Effect.
   std::vector<std::string> assumptions;
   Notes notes;
+  Bytes device_memory{};  ///< Of the device that a step moves the work to; 0: none does.
 };
 
 /// Summary of a step that names another rank than the graph's.

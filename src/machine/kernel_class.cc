@@ -167,15 +167,25 @@ constexpr std::string_view kTensors = "tensors:";
 
 /// Types of eight bits or fewer, and libraries for them.
 constexpr std::string_view kNarrow[] = {
-    "fp8",   "f8f8", "e4m3", "e5m2", "float8", "int8", "i8i8", "s8s8", "imma",
-    "nvfp4", "fp4",  "int4", "4bit", "marlin", "awq",  "gptq", "w8a8", "w4a16",
+    "fp8",           "f8f8",
+    "e4m3",          "e5m2",
+    "float8",        "int8",
+    "i8i8",          "s8s8",
+    "imma",          "nvfp4",
+    "fp4",           "int4",
+    "4bit",          "marlin",
+    "awq",           "gptq",
+    "w8a8",          "w4a16",
+    "int_mm",        "scaled_mm",
+    "scaled_matmul", "scaled_2_bias_matmul",
 };
 
 constexpr std::string_view kDouble[] = {"double", "f64", "fp64", "dgemm"};
 
-/// Names that TorchInductor gives.
+/// Names that TorchInductor gives; in PyTorch 2.0 and 2.1 without the kind of kernel.
 constexpr std::string_view kGenerated[] = {
-    "triton_poi_", "triton_red_", "triton_per_", "triton_for_", "triton_tem_", "triton_mm",
+    "triton_poi_", "triton_red_", "triton_per_", "triton_for_",
+    "triton_tem_", "triton_mm",   "triton__0d",
 };
 
 /// Frameworks, and libraries whose kernels they call.

@@ -262,6 +262,25 @@ TEST(Trust, APeakOfUnknownUseIsFairWhereAChangeMovesIt) {
   EXPECT_EQ(trust_of(answer, {}).reason("unknown_use"), nullptr);
 }
 
+TEST(Trust, APeakThatDoesNotFitIsPoor) {
+  Inference recorded = recorded_as(kFourSteps);
+  recorded.graph.device_names() = {"NVIDIA A100-SXM4-40GB"};
+  recorded.graph.initial_memory() = {Bytes{1'000'000}};
+  recorded.graph.allocations() = {
+      {.bytes = Bytes{30'000'000'000}, .made_by = TaskId{0}, .use = MemoryUse::activation}};
+  Prediction answer = predict(std::move(recorded), what_if("resize:where.use=activation,factor=2"));
+  ASSERT_NE(answer.trust.reason("memory"), nullptr);
+  EXPECT_EQ(answer.trust.reason("memory")->text,
+            "the predicted peak of 60 GB does not fit into the 42.95 GB of the device: the job "
+            "would run out of memory");
+  EXPECT_EQ(answer.trust.grade(), Grade::poor);
+  answer.memory_limit = Bytes{50'000'000'000};
+  EXPECT_EQ(trust_of(answer, {}).reason("memory"), nullptr);
+  answer.memory_limit = {};
+  answer.device_memory = Bytes{80'000'000'000};
+  EXPECT_EQ(trust_of(answer, {}).reason("memory"), nullptr);
+}
+
 TEST(Trust, AStepThatIsInDoubtIsFair) {
   Prediction answer = predict(recorded_as(kFourSteps), what_if(kFasterKernels));
   EXPECT_EQ(answer.trust.reason("doubt"), nullptr);

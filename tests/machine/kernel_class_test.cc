@@ -130,6 +130,7 @@ TEST(KernelClass, TellsWhoWroteIt) {
       {"input_multiply_reduce_fusion_3", Origin::framework},
       {"triton_poi_fused_mm_relu_3", Origin::compiler},
       {"triton_red_fused_native_layer_norm_0", Origin::compiler},
+      {"triton__0d1d2d3de", Origin::compiler},
       {"void clover::par_ranged2d_kernel<ideal_gas_kernel>", Origin::unknown},
       {"scaled_2_bias_matmul_kernel_with_block_pointers_0d1d2d", Origin::unknown},
       {"void kDequantizeBlockwise<float, 512, 64, 8, 2>(float*)", Origin::unknown},

@@ -138,5 +138,20 @@ TEST(FasterDevice, SaysWhatIsWrong) {
             "from: ");
 }
 
+TEST(FasterDevice, DoubtsWhatBoundsProductsWithoutShapes) {
+  const auto changed = [](double flops) {
+    Graph graph = parse_graph("stream: bf16_gemm 1000");
+    graph.task(TaskId{0}).flops = flops;
+    return read_transform_text("faster_device:from=h100-sxm5-80gb,to=rtx-4090")->apply(graph, {});
+  };
+  const Effect unknown = changed(0), known = changed(500e9);
+  ASSERT_EQ(unknown.doubts.size(), 1U);
+  EXPECT_TRUE(unknown.doubts[0].starts_with("kernels without recorded shapes take"));
+  EXPECT_EQ(unknown.notes.count("kernels without recorded shapes, taken to be bound by arithmetic"),
+            1);
+  EXPECT_TRUE(known.doubts.empty());
+  EXPECT_GT(unknown.times_error.share, known.times_error.share);
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -105,5 +105,22 @@ TEST(Pipeline, RefusalsNameTheSetting) {
             std::string::npos);
 }
 
+// Loading a batch takes 20 us, which is longer than a micro-batch takes in a stage.
+TEST(Pipeline, InputIsLoadedAtTheRecordedPace) {
+  const std::string text = std::string(kFourStages) + "    loader: i:input 20 {step=0}\n";
+  Graph graph = parse_graph(text);
+  const Effect effect = read_transform_text("pipeline:stages=2,micro_batches=2")->apply(graph, {});
+  const Timeline timeline = simulate(graph);
+  Nanoseconds last{0}, first{1h};
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    if (graph.removed(TaskId{i}) || graph.task(TaskId{i}).kind != TaskKind::kernel) continue;
+    first = std::min(first, timeline.start[i]), last = std::max(last, timeline.start[i]);
+  }
+  EXPECT_EQ(first, 20us);
+  EXPECT_GT(last, 40us);
+  EXPECT_EQ(effect.assumptions.back(),
+            "each micro-batch takes 20 us to load, as a recorded batch did");
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -78,6 +78,8 @@ TEST(Quantize, AppliesToTheShareThatIsWide) {
   EXPECT_EQ(asked("stream: cudnn_conv_fprop 50", "quantize").share, 0);
   EXPECT_EQ(asked(kTrainedProducts, "quantize").share, 1);
   EXPECT_EQ(asked(kTrainedProducts, "quantize:to=int4_weights").share, 0);
+  EXPECT_EQ(asked(kTrainedProducts, "quantize:to=int8").share, 0);
+  EXPECT_EQ(asked("stream: scaled_2_bias_matmul_kernel 50", "quantize:to=int8").share, 0);
 }
 
 TEST(Quantize, WhatDoesNotApplyChangesNothing) {
@@ -116,6 +118,28 @@ TEST(Quantize, WeightsAloneNeedKernelsOfTheirOwn) {
   };
   EXPECT_EQ(doubts_with("int8_weights"), 1U);
   EXPECT_EQ(doubts_with("fp8"), 0U);
+}
+
+TEST(Quantize, WhatItNarrowedStaysAsItIs) {
+  Graph graph = parse_graph("stream: bf16_gemm 1000, elementwise_kernel 50");
+  quantized(graph, "to=fp8");
+  const Nanoseconds once = first(graph);
+  EXPECT_EQ(graph.name(TaskId{0}), "bf16_gemm (fp8)");
+  EXPECT_EQ(graph.name(TaskId{1}), "elementwise_kernel");
+  EXPECT_EQ(quantized(graph, "to=fp8").changed, 0U);
+  EXPECT_EQ(first(graph), once);
+}
+
+TEST(Quantize, SaysThatProductsInFullGainFromHalfPrecision) {
+  const auto warned = [](const char* product) {
+    Graph graph = parse_graph("stream: " + std::string(product) + " 1000");
+    const Effect effect = quantized(graph, "to=int4_weights");
+    return std::ranges::any_of(effect.notes.all(), [](const Note& note) {
+      return note.text.starts_with("products recorded in FP32");
+    });
+  };
+  EXPECT_TRUE(warned("ampere_sgemm_128x64_nn"));
+  EXPECT_FALSE(warned("bf16_gemm"));
 }
 
 }  // namespace

@@ -153,5 +153,20 @@ TEST(ServingTransforms, ArithmeticLimitsLargeBatches) {
   EXPECT_GT(time_of(larger, 0), 500us);
 }
 
+TEST(ServingTransforms, StepsThatDecodeAreNotForChangesOfWholeBatches) {
+  const auto asked = [](const char* stream, const char* step) {
+    return read_transform_text(step)->applies(
+        parse_graph("@step execute_context_0(0)_generation_4(4)\n" + std::string(stream)));
+  };
+  for (const char* step : {"batch_size:factor=2", "sequence_length:factor=2"}) {
+    EXPECT_EQ(asked("stream: bf16_gemm 30 {step=0}, bf16_gemm 10", step).share, 0) << step;
+    EXPECT_EQ(asked("stream: bf16_gemm 30 {step=0}, bf16_gemm 70", step).share, 0.7) << step;
+    EXPECT_EQ(asked("stream: bf16_gemm 30", step).share, 1) << step;
+  }
+  EXPECT_EQ(asked("stream: bf16_gemm 30 {step=0}", "batch_size:factor=2").why_not,
+            "100.0 % of the time of device work is in steps that decode, whose weights and caches "
+            "it does not know; serving_batch does");
+}
+
 }  // namespace
 }  // namespace foretrace

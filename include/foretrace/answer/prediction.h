@@ -161,7 +161,8 @@ struct Prediction : RecordedRun {
   std::vector<StepsAlike> step_kinds;  ///< In ascending order of time; empty if steps are alike.
   Breakdown predicted_breakdown;
   std::vector<MemoryPeak> predicted_memory;
-  Bytes memory_limit{};  ///< Limit, or memory of the machine, that was asked about; 0: none.
+  Bytes memory_limit{};   ///< Limit, or memory of the machine, that was asked about; 0: none.
+  Bytes device_memory{};  ///< Of the device that the predicted work runs on; 0: not known.
   std::vector<std::string> assumptions;
   double speedup = 1;  ///< baseline step time / predicted step time.
   StepRates predicted_rates;

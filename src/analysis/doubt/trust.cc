@@ -184,8 +184,24 @@ class TrustFacts {
     }
   }
 
+  /// A limit that was asked about has an answer of its own.
+  void add_memory() {
+    const Bytes most = prediction_.device_memory;
+    if (most == Bytes{} || prediction_.memory_limit > Bytes{}) return;
+    for (const MemoryPeak& peak : prediction_.predicted_memory) {
+      if (peak.device < 0 || peak.peak_allocated <= most) continue;
+      add("memory", Grade::poor,
+          fmt::format("the predicted peak of {} does not fit into the {} of the device: the job "
+                      "would run out of memory",
+                      to_text(peak.peak_allocated), to_text(most)),
+          ratio(peak.peak_allocated, most), 1.0);
+      return;
+    }
+  }
+
   void add_changes(std::span<const KnownOutcome> user_outcomes) {
     if (is_what_if()) add_unknown_use();
+    if (is_what_if()) add_memory();
     for (const AppliedStep& step : prediction_.steps) {
       add_applicability(step);
       for (const std::string& doubt : step.doubts)

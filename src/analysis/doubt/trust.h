@@ -43,7 +43,8 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     if there are steps       spread, steps_found
 ///     for a cut recording      cut_off
 ///     where they do not hold   without_device, without_host
-///     where it is much         profiler
+///     where it is much         profiler; unknown_use, of memory
+///     where it does not fit    memory, unless a limit was asked about
 ///     where a replay breaks    below_bound, paces
 ///     what a recording lacks   each Shortcoming that infer() found
 ///     for each step            applies, where that is not to all of its work; doubt, for each of

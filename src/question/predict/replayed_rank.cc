@@ -14,6 +14,7 @@
 #include "analysis/memory/memory_peaks.h"
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
+#include "foretrace/machine.h"
 #include "foretrace/simulate.h"
 #include "job/retimed_replay.h"
 #include "question/predict/explain.h"
@@ -43,6 +44,15 @@ void note_refusals(Prediction& prediction) {
         fmt::format("out of memory on device {}; times are those of a device with enough memory",
                     peak.device));
   }
+}
+
+/// Memory of the device that the changed work runs on; 0 if it is not known.
+Bytes device_memory(const Edited& edited) {
+  if (edited.applied.device_memory > Bytes{}) return edited.applied.device_memory;
+  for (const std::string& name : edited.graph.device_names()) {
+    if (const DeviceModel* const device = device_recorded_as(name)) return device->memory;
+  }
+  return {};
 }
 
 /// Answers a what-if. `prediction` describes the baseline, and becomes the answer.
@@ -115,6 +125,7 @@ void describe_edit(const Scenario& scenario, Edited& edited, bool memory, Predic
     prediction.assumptions.push_back(std::move(assumption));
   prediction.notes.merge(edited.applied.notes);
   prediction.predicted = edited.times;
+  prediction.device_memory = device_memory(edited);
   if (memory)
     prediction.predicted_memory =
         memory_peaks(edited.graph, edited.timeline, allocator_of(scenario));

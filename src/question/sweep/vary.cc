@@ -65,15 +65,16 @@ class Bisection {
   }
 
   /// Moves the points to the curve, in order of the values. The trust of the curve is that of the
-  /// first of the least reliable points.
+  /// first of the least reliable points, apart from memory, which each point has columns for.
   void finish(Curve& curve) {
     for (Tried& tried : tried_) {
       SweepPoint& point = curve.points.emplace_back(std::move(*tried.answer.answer));
       point.number = curve.points.size() - 1;
-      const Trust& trust = tried.answer.trust;
+      Trust trust = std::move(tried.answer.trust);
+      std::erase_if(trust.reasons, [](const auto& reason) { return reason.name == "memory"; });
       const bool is_first = curve.trust.reasons.empty();
       if (is_first || (!trust.reasons.empty() && trust.grade() > curve.trust.grade()))
-        curve.trust = trust;
+        curve.trust = std::move(trust);
     }
     curve.header.points = curve.points.size();
   }

@@ -6,15 +6,18 @@
 //     rank 1     ...|FF|BBBB|FF|BBBB|U|
 //
 // The work of a stage on a micro-batch is that of its layers as recorded, pauses between kernels
-// included. All recorded work is replaced, host work too: the host is assumed to keep ahead, and
-// input to arrive in time.
+// included. All recorded work is replaced, host work too: the host is assumed to keep ahead.
 //
 // Ignored: that a smaller batch would take more than its proportional time (the recorded batch is a
 // micro-batch), and that sends slow the kernels that run beside them.
+//
+// Input is loaded at the pace of the recording, by as many threads or workers: the first stage
+// waits for that of each micro-batch.
 
 #include <algorithm>
 #include <fmt/core.h>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "base/fields/assignments.h"
@@ -72,11 +75,16 @@ class Pipeline final : public Transform {
     for (const StepLayers& step : recorded.steps)
       costs.push_back(costs_of(stages_of(step, begins), step.update, networks));
     const Memory memory = memory_of(graph, recorded);
+    const Nanoseconds input = input_of_batch(graph);
     Effect effect;
     const PipelineRun run = run_pipeline(schedule, costs.back());
-    replace_all(graph, schedule, recorded, costs);
+    replace_all(graph, schedule, recorded, costs, input);
     set_memory(graph, schedule, costs.back(), memory, run);
     describe_effect(graph, recorded, schedule, run, effect);
+    effect.assumptions.push_back(
+        input > 0ns ? fmt::format("each micro-batch takes {} to load, as a recorded batch did",
+                                  to_text(input))
+                    : "input arrives in time: the recording shows no loading");
     if (gradients.estimate.bytes > Bytes{}) assume_gradients(gradients, effect.assumptions);
     return effect;
   }
@@ -160,7 +168,7 @@ class Pipeline final : public Transform {
 
   /// Removes what was recorded, and appends the pipeline of each step to its lanes.
   static void replace_all(Graph& graph, const Schedule& schedule, const RecordedLayers& recorded,
-                          const std::vector<PipelineCosts>& costs) {
+                          const std::vector<PipelineCosts>& costs, Nanoseconds input) {
     std::vector<TaskId> old;
     for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
       if (!graph.removed(TaskId{i})) old.push_back(TaskId{i});
@@ -170,8 +178,48 @@ class Pipeline final : public Transform {
     for (const TaskId id : old) graph.remove(id);
     drop_dependencies_of(graph, old);
     std::map<std::string, LaneId> lanes;
-    for (std::size_t i = 0; i < costs.size(); ++i)
-      append(build_pipeline(schedule, costs[i]).graph, recorded.steps[i].step, lanes, graph);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      PipelineGraph built = build_pipeline(schedule, costs[i]);
+      if (input > 0ns) add_input(schedule, input, built);
+      append(built.graph, recorded.steps[i].step, lanes, graph);
+    }
+  }
+
+  /// The time between batches at which the recorded threads or workers load them: the work of a
+  /// step, divided among those that do much of it.
+  static Nanoseconds input_of_batch(const Graph& graph) {
+    constexpr double kMuch = 0.1;  // Of the busiest; chosen.
+    std::vector<Nanoseconds> work(graph.lane_count(), 0ns);
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+      if (graph.task(TaskId{i}).kind != TaskKind::input || graph.removed(TaskId{i})) continue;
+      work[index(graph.lane_of(TaskId{i}))] += graph.task(TaskId{i}).duration;
+    }
+    const Nanoseconds most = work.empty() ? 0ns : std::ranges::max(work);
+    std::erase_if(work, [&](Nanoseconds time) { return time <= scaled(most, kMuch); });
+    if (work.empty()) return 0ns;
+    const auto batches = static_cast<std::int64_t>(std::max<std::size_t>(1, graph.steps().size()));
+    const auto loaders = static_cast<std::int64_t>(work.size());
+    return std::accumulate(work.begin(), work.end(), 0ns) / (loaders * batches);
+  }
+
+  /// Adds the loading of each micro-batch, for which its first pass waits.
+  static void add_input(const Schedule& schedule, Nanoseconds input, PipelineGraph& built) {
+    Graph& graph = built.graph;
+    const LaneId lane = graph.add_lane({.name = "input", .kind = LaneKind::host_thread});
+    std::map<std::int32_t, TaskId> first;  // By micro-batch: its pass in the first stage.
+    for (std::size_t rank = 0; rank < schedule.orders.size(); ++rank) {
+      for (std::size_t slot = 0; slot < schedule.orders[rank].size(); ++slot) {
+        const Action& action = schedule.orders[rank][slot];
+        if (action.stage == 0 && action.kind == ActionKind::forward && action.half <= 1)
+          first[action.micro_batch] = built.tasks[rank][slot];
+      }
+    }
+    for (const auto& [micro_batch, pass] : first) {
+      const TaskId loading = graph.append(
+          lane,
+          {.duration = input, .name = graph.names().intern("input"), .kind = TaskKind::input});
+      graph.add({.before = loading, .after = pass, .provenance = Provenance::assumed});
+    }
   }
 
   static void append(const Graph& from, std::int32_t step, std::map<std::string, LaneId>& lanes,
@@ -249,7 +297,7 @@ class Pipeline final : public Transform {
     effect.assumptions = {
         "each micro-batch is as large as the recorded batch, and takes a stage as long as its "
         "layers took",
-        "the host keeps ahead of all GPUs, and input arrives in time"};
+        "the host keeps ahead of all GPUs"};
     if (!recorded.are_recorded)
       effect.assumptions.emplace_back(
           "stages can begin anywhere in the passes, because the trace does not name layers");
@@ -277,8 +325,9 @@ TransformEntry pipeline_entry() {
           "they can be cut, and micro-batches of the recorded size pass through them in the "
           "order of a schedule. A stage takes as long as its layers took, pauses between "
           "kernels included; updates are divided in proportion. Sends between stages and "
-          "all-reduces among replicas take what the network's model says. The host and the "
-          "input are assumed to keep ahead. Memory: weights, gradients and optimizer state in "
+          "all-reduces among replicas take what the network's model says. Batches are loaded at "
+          "the pace of the recording; the host is assumed to keep ahead. Memory: weights, "
+          "gradients and optimizer state in "
           "proportion to the work of a stage, and activations of the micro-batches in flight.",
       .advice = {.why_not =
                      "say how many stages and which schedule: pipeline:stages=4,micro_batches=16"}};

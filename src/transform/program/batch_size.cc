@@ -21,6 +21,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/program/batch_work.h"
+#include "transform/program/serving_graph.h"
 
 namespace foretrace {
 namespace {
@@ -33,7 +34,10 @@ class BatchSize final : public Transform {
     fields.optional_integer("to", to_, "Samples in the new batch, together with from", 1);
   }
 
-  Applicability applies(const Graph& graph) const override { return applies_to_frameworks(graph); }
+  Applicability applies(const Graph& graph) const override {
+    if (Applicability known = applies_to_frameworks(graph); known.share <= 0) return known;
+    return ServingGraph(graph).applies_beyond_decoding("serving_batch");
+  }
 
   Effect apply(Graph& graph, const Context& context) const override {
     const double factor = growth_factor(factor_, from_, to_);

@@ -58,7 +58,11 @@ class FasterDevice final : public Transform {
       if (wanted != task.duration) ++tally.changed;
       task.duration = wanted;
     }
-    return effect_of(from, to, tally);
+    Effect effect = effect_of(from, to, tally);
+    if (to.memory.count > 0 && graph.allocations().empty())
+      effect.assumptions.push_back(fmt::format(
+          "the memory that the run uses fits into the {} of {}", to_text(to.memory), to.name));
+    return effect;
   }
 
   JobChange job_change() const override { return {.samples = 1, .tokens = 1, .device = to_}; }
@@ -68,10 +72,12 @@ class FasterDevice final : public Transform {
     const ServingGraph& serving;
     std::size_t compute = 0, memory = 0, start = 0, stay = 0, copies = 0, unknown = 0, peers = 0,
                 tf32 = 0;
-    std::size_t changed = 0;
+    std::size_t changed = 0, unknown_shape = 0;
     Nanoseconds kernels{0};  ///< Time of kernels by rates.
     double off = 0;          ///< Their time times its typical error.
-    bool measured = true;    ///< Whether all rates are of measured families.
+    /// The new time of kernels without shapes, and what it would be if memory bounded them.
+    Nanoseconds by_guess{0}, otherwise{0};
+    bool measured = true;  ///< Whether all rates are of measured families.
   };
 
   Nanoseconds on_device(const Task& task, const DeviceModel& from, const DeviceModel& to,
@@ -123,7 +129,14 @@ class FasterDevice final : public Transform {
       tally.measured &= now.of_family && there.of_family;
     }
     ++(task.duration <= now.start ? tally.start : by_arithmetic ? tally.compute : tally.memory);
-    return time_at(task.duration, now, there, by_arithmetic, 1, task.inner);
+    const Nanoseconds time = time_at(task.duration, now, there, by_arithmetic, 1, task.inner);
+    if (by_arithmetic && task.flops <= 0 && from.name != to.name) {
+      const Nanoseconds other = time_at(task.duration, now, there, false, 1, task.inner);
+      tally.off += std::abs(static_cast<double>((other - time).count()));
+      tally.by_guess += time, tally.otherwise += other;
+      ++tally.unknown_shape;
+    }
+    return time;
   }
 
   bool goes_to_tf32(const KernelClass& kernel, const DeviceModel& from,
@@ -156,6 +169,15 @@ class FasterDevice final : public Transform {
     }
     note_count(effect, Severity::warning,
                "tasks left as they are because a device model lacks the figure", tally.unknown);
+    note_count(effect, Severity::warning,
+               "kernels without recorded shapes, taken to be bound by arithmetic",
+               tally.unknown_shape);
+    constexpr double kMuch = 0.1;  // Chosen.
+    if (std::abs(ratio(tally.otherwise - tally.by_guess, tally.kernels)) > kMuch)
+      effect.doubts.push_back(
+          fmt::format("kernels without recorded shapes take {} in all; if the bandwidth of memory "
+                      "bounds them, {} (record_shapes=True tells)",
+                      to_text(tally.by_guess), to_text(tally.otherwise)));
     note_count(effect, Severity::info, "tasks that move data between devices, left as they are",
                tally.peers);
     if (tally.kernels > 0ns) {
@@ -168,10 +190,6 @@ class FasterDevice final : public Transform {
         to.name, from.name,
         tally.measured ? "" : "; not all of that was measured on devices of these families"));
     effect.assumptions.push_back("the host is the same");
-    if (to.memory.count > 0) {
-      effect.assumptions.push_back(fmt::format(
-          "the memory that the run uses fits into the {} of {}", to_text(to.memory), to.name));
-    }
     return effect;
   }
 

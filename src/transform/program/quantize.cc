@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <map>
 
 #include "base/contains.h"
 #include "base/numbers/scaling.h"
@@ -62,8 +63,8 @@ class Quantize final : public Transform {
     if (needs_wide_weights(graph))
       return {.share = 0,
               .why_not =
-                  "a job that trains changes its weights: narrow weights alone are for jobs "
-                  "that only read them"};
+                  "a job that trains changes its weights: integers, and narrow weights "
+                  "alone, are for jobs that only read them"};
     if (all == 0ns) return {.share = 0, .why_not = "no kernel is known as a matrix product"};
     if (narrow + twice == 0ns) return {};
     return {.share = 1 - ratio(narrow + twice, all),
@@ -83,13 +84,16 @@ class Quantize final : public Transform {
     const ServingGraph serving(graph);
     Tally tally;
     tally.factors.resize(graph.task_count(), 0);
+    std::vector<TaskId> changed;
     if (!needs_wide_weights(graph)) {
       for (const TaskId id : where_.select(graph)) {
         Task& task = graph.task(id);
-        if (is_product(task, classes) && !classes.of(task.name).narrow)
-          tally.factors[index(id)] = change(task, {device, there, serving}, classes, tally);
+        if (!is_product(task, classes) || classes.of(task.name).narrow) continue;
+        tally.factors[index(id)] = change(task, {device, there, serving}, classes, tally);
+        if (tally.factors[index(id)] > 0) changed.push_back(id);
       }
     }
+    rename(graph, changed);
     Effect effect = effect_of(device, there, tally);
     if (memory_) shrink_weights(graph, tally, effect);
     return effect;
@@ -108,6 +112,7 @@ class Quantize final : public Transform {
 
   struct Tally {
     std::size_t by_arithmetic = 0, by_memory = 0, slower = 0, unknown_shape = 0, changed = 0;
+    std::size_t full = 0;  ///< Recorded in FP32 or TF32.
     Nanoseconds before{0}, after{0};
     std::vector<double>
         factors;     ///< How many times the bytes weights of a task take; 0: as before.
@@ -135,7 +140,17 @@ class Quantize final : public Transform {
   }
 
   bool needs_wide_weights(const Graph& graph) const {
-    return type().arithmetic >= Arithmetic::int8_weights && trains(graph);
+    return type().arithmetic >= Arithmetic::int8 && trains(graph);
+  }
+
+  /// Gives narrow products names that say so, for other changes and for another of this kind.
+  void rename(Graph& graph, const std::vector<TaskId>& products) const {
+    std::map<NameId, NameId> narrow;
+    for (const TaskId id : products) {
+      const auto [found, added] = narrow.try_emplace(graph.task(id).name);
+      if (added) found->second = graph.names().intern(fmt::format("{} ({})", graph.name(id), to_));
+      graph.task(id).name = found->second;
+    }
   }
 
   static bool is_product(const Task& task, KernelClasses& classes) {
@@ -160,6 +175,7 @@ class Quantize final : public Transform {
     ++(by_arithmetic ? tally.by_arithmetic : tally.by_memory);
     tally.unknown_shape += task.flops <= 0 && !reads_weights ? 1 : 0;
     tally.slower += task.duration > before ? 1 : 0;
+    tally.full += recorded == Arithmetic::fp32 || recorded == Arithmetic::tf32 ? 1 : 0;
     tally.changed += task.duration != before ? 1 : 0;
     tally.before += before;
     tally.after += task.duration;
@@ -185,6 +201,11 @@ class Quantize final : public Transform {
     note_count(effect, Severity::warning,
                "products without recorded shapes, taken to be bound by arithmetic",
                tally.unknown_shape);
+    if (type().arithmetic >= Arithmetic::int8_weights)
+      note_count(effect, Severity::warning,
+                 "products recorded in FP32, which compute in half precision then: most of the "
+                 "gain may come from that, as amp shows",
+                 tally.full);
     effect.figures.push_back({"products_slower", static_cast<double>(tally.slower)});
     effect.assumptions.push_back(
         "kernels of their own narrow the inputs of each product, as in TensorRT-LLM and vLLM");

@@ -28,6 +28,7 @@
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/program/batch_work.h"
+#include "transform/program/serving_graph.h"
 
 namespace foretrace {
 namespace {
@@ -179,7 +180,10 @@ class SequenceLength final : public Transform {
     fields.optional_integer("to", to_, "Positions in a new sequence, together with from", 1);
   }
 
-  Applicability applies(const Graph& graph) const override { return applies_to_sequences(graph); }
+  Applicability applies(const Graph& graph) const override {
+    if (Applicability known = applies_to_sequences(graph); known.share <= 0) return known;
+    return ServingGraph(graph).applies_beyond_decoding("context_length");
+  }
 
   Effect apply(Graph& graph, const Context& context) const override {
     const double factor = find_factor();

@@ -100,6 +100,23 @@ Applicability ServingGraph::applies_to_decoding(const std::function<bool(const T
   return {.share = ratio(decoded, all), .why_not = why_not};
 }
 
+Applicability ServingGraph::applies_beyond_decoding(std::string_view instead) const {
+  if (!serves_) return {};
+  Nanoseconds all{0}, decoded{0};
+  for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+    const Task& task = graph_.task(TaskId{i});
+    if (!runs_on_device(task.kind) || graph_.removed(TaskId{i})) continue;
+    all += task.duration;
+    if (decoding(task)) decoded += task.duration;
+  }
+  if (decoded == 0ns) return {};
+  const double others = 1 - ratio(decoded, all);
+  return {.share = others < 0.5 ? 0 : others,
+          .why_not = fmt::format("{} of the time of device work is in steps that decode, whose "
+                                 "weights and caches it does not know; {} does",
+                                 to_share(ratio(decoded, all)), instead)};
+}
+
 Nanoseconds with_cache_bytes(Nanoseconds recorded, const DeviceModel& device, double factor) {
   const OperationRate rate = rate_of(device, OperationKind::decode, Arithmetic::half);
   return time_at(recorded, rate, rate, false, factor);

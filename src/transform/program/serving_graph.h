@@ -39,6 +39,9 @@ class ServingGraph final {
   std::vector<TaskId> decode_attention() const;
   /// For changes of what such attention reads; says why it does not apply to the rest.
   Applicability applies_to_decode_attention() const;
+  /// For changes of batches and sequences that are computed whole: steps that decode one token of
+  /// each sequence are for `instead`.
+  Applicability applies_beyond_decoding(std::string_view instead) const;
   /// The share of the time of the tasks that `counts` is true for that is in steps that only
   /// decode, and where the rest is. The texts name the tasks, and why steps with prompts stay.
   Applicability applies_to_decoding(const std::function<bool(const Task&)>& counts,
