@@ -183,5 +183,17 @@ TEST(Prefetch, SaysWhatIsWrong) {
   }
 }
 
+// A copy runs in the step before its own, which would begin with it.
+TEST(Prefetch, CopiesThatRunAheadBeginNoStep) {
+  Graph graph = parse_graph(
+      "@step one\n@step two\nstream: i:copy_in 2 {step=0}, A 4 {step=0}, j:copy_in 2 {step=1}, B 4 "
+      "{step=1}");
+  read_transform_text("prefetch")->apply(graph, {});
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const Task& task = graph.task(TaskId{i});
+    EXPECT_EQ(task.step < 0, task.kind == TaskKind::copy_in) << graph.name(TaskId{i});
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -175,6 +175,7 @@ class Prefetch final : public Transform {
       if (i >= buffers) wait(inputs[i - buffers].last_user, copies.front(), free);
       for (const TaskId copy : copies) {
         graph.task(copy).gap = Nanoseconds(0);
+        graph.task(copy).step = -1;  // It may run in an earlier step, and begins none.
         graph.move_to_end(copy, to);
       }
       changed += copies.size();
