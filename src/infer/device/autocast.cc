@@ -97,6 +97,8 @@ struct Casts {
 };
 
 enum Pass : std::uint8_t { kForward, kBackward };
+/// Gradients that are added: of several readers of a value, or of several backward passes.
+enum class Sums : std::uint8_t { none, of_readers, of_steps };
 
 /// An outermost op of the forward pass.
 struct Op {
@@ -401,28 +403,31 @@ class AutocastFlow {
 
   void read_backward() {
     node_.assign(contexts_.size(), kNone);
-    sums_.assign(contexts_.size(), 0);
+    sums_.assign(contexts_.size(), Sums::none);
     for (std::size_t i = 0; i < contexts_.size(); ++i) {
       const Context& context = contexts_[i];
       if (context.phase != Phase::backward || context.op == kNone) continue;
-      const std::uint32_t parent = context.parent;
-      if (parent != kNone) node_[i] = node_[parent], sums_[i] = sums_[parent];
-      if (!begins_op(context)) continue;
-      const OpDetails* const details = details_of(context.op);
-      if (details != nullptr && details->sequence >= 0) {
-        const auto found = forward_of_.find(details->sequence);
-        if (found != forward_of_.end()) node_[i] = found->second;
-      }
-      const std::string_view name = name_of(context.op);
-      if (name.find("AccumulateGrad") != name.npos) sums_[i] = 2;
-      // Where a value has several readers, their gradients are added outside of the nodes.
-      if ((name == "aten::add" || name == "aten::add_") && parent != kNone &&
-          contexts_[parent].op != kNone &&
-          name_of(contexts_[parent].op).starts_with("autograd::engine"))
-        sums_[i] = 1;
-      if (node_[i] != kNone && (name == "aten::mm" || name == "aten::bmm"))
-        ++ops_[node_[i]].products;
+      if (context.parent != kNone)
+        node_[i] = node_[context.parent], sums_[i] = sums_[context.parent];
+      if (begins_op(context)) read_gradient(i);
     }
+  }
+
+  void read_gradient(std::size_t number) {
+    const Context& context = contexts_[number];
+    const OpDetails* const details = details_of(context.op);
+    const auto found = details == nullptr ? forward_of_.end() : forward_of_.find(details->sequence);
+    if (found != forward_of_.end()) node_[number] = found->second;
+    const std::string_view name = name_of(context.op);
+    if (name.find("AccumulateGrad") != name.npos) sums_[number] = Sums::of_steps;
+    if (name == "aten::add" || name == "aten::add_") {
+      // Where a value has several readers, their gradients are added outside of the nodes.
+      const std::uint32_t around = context.parent == kNone ? kNone : contexts_[context.parent].op;
+      if (around != kNone && name_of(around).starts_with("autograd::engine"))
+        sums_[number] = Sums::of_readers;
+    }
+    if (node_[number] != kNone && (name == "aten::mm" || name == "aten::bmm"))
+      ++ops_[node_[number]].products;
   }
 
   std::vector<AutocastWork> narrowed_kernels() {
@@ -431,20 +436,23 @@ class AutocastFlow {
       if (event.kind != TaskKind::kernel || event.call == kNone) continue;
       const std::uint32_t context = records_.calls[event.call].context;
       if (context == kNone) continue;
-      const bool forward = outermost_[context] != kNone;
-      const std::uint32_t number = forward ? outermost_[context] : node_[context];
-      float narrow = 1;
-      if (number != kNone) {
-        Op& op = ops_[number];
-        narrow = !forward && sums_[context] == 1 ? op.narrow_sums : op.narrow;
-        const Pass pass = forward ? kForward : kBackward;
-        if (op.first[pass] == kNoTask || event.start < op.first_start[pass])
-          op.first[pass] = event.task, op.first_start[pass] = event.start;
-      }
-      if (!forward && sums_[context] == 2) narrow = 0;
+      const float narrow = narrow_share(event, context);
       if (narrow < 1) found.push_back({.task = event.task, .narrow = narrow});
     }
     return found;
+  }
+
+  /// Of a kernel, which becomes the first of its op if it starts before others.
+  float narrow_share(const DeviceEvent& event, std::uint32_t context) {
+    const Pass pass = outermost_[context] != kNone ? kForward : kBackward;
+    const std::uint32_t number = pass == kForward ? outermost_[context] : node_[context];
+    const Sums sums = pass == kForward ? Sums::none : sums_[context];
+    if (number == kNone) return sums == Sums::of_steps ? 0 : 1;
+    Op& op = ops_[number];
+    if (op.first[pass] == kNoTask || event.start < op.first_start[pass])
+      op.first[pass] = event.task, op.first_start[pass] = event.start;
+    if (sums == Sums::of_steps) return 0;
+    return sums == Sums::of_readers ? op.narrow_sums : op.narrow;
   }
 
   /// An op with a gradient of its input and one product in its backward pass has none of its
@@ -505,7 +513,7 @@ class AutocastFlow {
   std::vector<Result> results_;
   std::vector<std::uint32_t> outermost_;  ///< For each context, the outermost ATen op around it.
   std::vector<std::uint32_t> node_;       ///< For each context, the op whose gradient it computes.
-  std::vector<char> sums_;  ///< For each context: 1 if it adds gradients, 2 if it keeps them.
+  std::vector<Sums> sums_;                ///< For each context, the gradients that it adds.
   std::unordered_map<std::int64_t, std::uint32_t> forward_of_;  ///< Ops by sequence number.
   std::unordered_map<std::uint64_t, Inputs> inputs_;            ///< By the names of their texts.
 };
