@@ -73,18 +73,6 @@ struct Input {
 /// The floating-point inputs of an op with their places among its arguments.
 using Inputs = std::vector<std::pair<std::size_t, Input>>;
 
-/// Splits ["float", "c10::Half", ""] into texts.
-std::vector<std::string_view> quoted(std::string_view text) {
-  std::vector<std::string_view> found;
-  for (std::size_t begin = 0; (begin = text.find('"', begin)) != text.npos;) {
-    const std::size_t end = text.find('"', begin + 1);
-    if (end == text.npos) break;
-    found.push_back(text.substr(begin + 1, end - begin - 1));
-    begin = end + 1;
-  }
-  return found;
-}
-
 struct Casts {
   std::uint32_t count = 0;
   double weights = 0, elements = 0;
@@ -191,7 +179,7 @@ class AutocastFlow {
                             static_cast<std::uint32_t>(details.types));
     if (!added) return found->second;
     const std::vector<Shape> shapes = read_shapes(trace_.names[details.shapes]);
-    const std::vector<std::string_view> types = quoted(trace_.names[details.types]);
+    const std::vector<std::string_view> types = read_texts(trace_.names[details.types]);
     for (std::size_t i = 0; i < std::min(shapes.size(), types.size()); ++i) {
       const bool half = types[i].ends_with("Half") || types[i].ends_with("BFloat16");
       if (shapes[i].empty() || !(half || types[i] == "float")) continue;

@@ -55,14 +55,20 @@ double product(const Shape& shape) {
   return all;
 }
 
-std::string_view value_at(std::string_view text, std::size_t place) {
-  for (std::size_t begin = 0; (begin = text.find('"', begin)) != text.npos; --place) {
-    const std::size_t end = text.find('"', begin + 1);
-    if (end == text.npos) break;
-    if (place == 0) return text.substr(begin + 1, end - begin - 1);
-    begin = end + 1;
+std::vector<std::string_view> read_texts(std::string_view list) {
+  std::vector<std::string_view> texts;
+  for (std::size_t i = 0; (i = list.find('"', i)) != list.npos;) {
+    const std::size_t end = list.find('"', i + 1);
+    if (end == list.npos) break;
+    texts.push_back(list.substr(i + 1, end - i - 1));
+    i = end + 1;
   }
-  return {};
+  return texts;
+}
+
+std::string_view value_at(std::string_view text, std::size_t place) {
+  const std::vector<std::string_view> texts = read_texts(text);
+  return place < texts.size() ? texts[place] : std::string_view();
 }
 
 namespace {
@@ -71,17 +77,11 @@ namespace {
 /// lists; other values become empty.
 std::vector<Shape> read_values(std::string_view text) {
   std::vector<Shape> values;
-  for (std::size_t i = 0; (i = text.find('"', i)) != text.npos;) {
-    const std::size_t end = text.find('"', i + 1);
-    if (end == text.npos) break;
-    const std::string_view inner = text.substr(i + 1, end - i - 1);
-    Shape value;
-    if (inner.substr(0, 1) == "[") {
-      const std::vector<Shape> lists = read_shapes("[" + std::string(inner) + "]");
-      if (!lists.empty()) value = lists.front();
-    }
-    values.push_back(std::move(value));
-    i = end + 1;
+  for (const std::string_view inner : read_texts(text)) {
+    Shape& value = values.emplace_back();
+    if (!inner.starts_with('[')) continue;
+    const std::vector<Shape> lists = read_shapes("[" + std::string(inner) + "]");
+    if (!lists.empty()) value = lists.front();
   }
   return values;
 }

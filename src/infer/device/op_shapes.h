@@ -28,6 +28,9 @@ using Shape = std::vector<double>;
 /// anything that is not a list of numbers.
 std::vector<Shape> read_shapes(std::string_view text);
 
+/// Returns the texts of a JSON list: ["float", "", "Scalar"].
+std::vector<std::string_view> read_texts(std::string_view list);
+
 /// The value at a place in a list such as ["", "[1, 1]", "True"]; empty if there is none.
 std::string_view value_at(std::string_view text, std::size_t place);
 

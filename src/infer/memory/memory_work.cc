@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "infer/device/op_shapes.h"
 #include "infer/memory/memory.h"
 
 namespace foretrace::infer_detail {
@@ -56,18 +57,6 @@ std::int64_t size_of(std::string_view type) {
     if (size.name == type) return size.bytes;
   }
   return 0;
-}
-
-/// Returns the texts of a JSON list: ["float", "", "Scalar"].
-std::vector<std::string_view> read_texts(std::string_view list) {
-  std::vector<std::string_view> texts;
-  for (std::size_t i = 0; (i = list.find('"', i)) != list.npos;) {
-    const std::size_t end = list.find('"', i + 1);
-    if (end == list.npos) break;
-    texts.push_back(list.substr(i + 1, end - i - 1));
-    i = end + 1;
-  }
-  return texts;
 }
 
 /// Returns the number of elements of each shape in a JSON text such as [[32, 3], [], 5]; 0 for
