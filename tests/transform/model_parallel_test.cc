@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fmt/core.h>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
@@ -85,6 +89,64 @@ TEST(TensorParallel, ProductsTakeTheirPartAndEachBlockWaitsForItsSums) {
       simulated(kTwoBlocks, tensor_parallel(R"("activation_bytes": "1kB", "bandwidth": "1GB/s")")),
       R"(
 stream |aaaaannccbbbbbmmcccccccccccccdddddddddcc|
+)");
+}
+
+/// Blocks of a model whose modules each run a kernel, in this order.
+double blocks_of(const std::vector<std::string>& modules) {
+  std::string text = "stream: ";
+  for (std::size_t i = 0; i < modules.size(); ++i)
+    text += fmt::format("gemm 2 {{phase=forward step=0 layer={} module=\"{}\"}}, ", i, modules[i]);
+  Graph graph = parse_graph(text + "gemm 2 {phase=backward step=0}\n@step one\n");
+  const auto effect =
+      read_transform_text("tensor_parallel:gpus=2,activation_bytes=1kB,bandwidth=1GB/s,latency=0us")
+          ->apply(graph, {});
+  const auto found = std::ranges::find(effect.figures, "blocks", &Figure::name);
+  return std::get<double>(found->value);
+}
+
+TEST(TensorParallel, BlocksAreTheModulesOfOneClassThatHaveModulesThemselves) {
+  EXPECT_EQ(
+      blocks_of({"Model_0/Embeddings_0/Embedding_0", "Model_0/Embeddings_0/Embedding_1",
+                 "Model_0/Layer_0/Norm_0", "Model_0/Layer_0/Linear_0", "Model_0/Layer_0/Linear_1",
+                 "Model_0/Layer_0", "Model_0/Layer_1/Norm_1", "Model_0/Layer_1/Linear_2",
+                 "Model_0/Layer_1", "Model_0/Layer_2/Linear_3", "Model_0/Norm_2", "Linear_4"}),
+      3);
+  // Two attentions in each decoder layer, as many as layers, are parts of a block.
+  EXPECT_EQ(blocks_of({"Model_0/Decoder_0/Layer_0/Attention_0/Linear_0",
+                       "Model_0/Decoder_0/Layer_0/Attention_1/Linear_1",
+                       "Model_0/Decoder_0/Layer_1/Attention_2/Linear_2",
+                       "Model_0/Decoder_0/Layer_1/Attention_3/Linear_3"}),
+            2);
+  // Experts, however many, are parts of a block too.
+  EXPECT_EQ(
+      blocks_of({"Model_0/Layer_0/Router_0/Expert_0/Linear_0",
+                 "Model_0/Layer_0/Router_0/Expert_1/Linear_1",
+                 "Model_0/Layer_0/Router_0/Expert_2/Linear_2", "Model_0/Layer_1/MLP_0/Linear_3"}),
+      2);
+}
+
+TEST(TensorParallel, BlocksOfStagesAreCountedInAllStages) {
+  EXPECT_EQ(blocks_of({"Model_0/Stack_0/Block_0/Linear_0", "Model_0/Stack_0/Block_1/Linear_1",
+                       "Model_0/Stack_0/Block_2/Linear_2", "Model_0/Stack_0/Norm_0",
+                       "Model_0/Stack_1/Block_3/Linear_3"}),
+            4);
+}
+
+TEST(TensorParallel, LayersAreBlocksWhereNoModuleRepeats) {
+  EXPECT_EQ(blocks_of({"Model_0/Linear_0", "Model_0/Linear_1", "Model_0/MLP_0/Linear_2"}), 3);
+  EXPECT_EQ(blocks_of({"Model_0/Linear_0"}), 24);
+}
+
+TEST(TensorParallel, CollectivesAreBehindBlocksAlone) {
+  constexpr auto kModel = R"(
+    stream: "embed gemm" 2 {phase=forward step=0 layer=0 module="M_0/Embed_0"}, "a gemm" 2 {phase=forward step=0 layer=1 module="M_0/B_0/L_0"}, "b gemm" 2 {phase=forward step=0 layer=2 module="M_0/B_0/L_1"}, "d gemm" 2 {phase=forward step=0 layer=3 module="M_0/B_1/L_2"}, "x gemm" 2 {phase=backward step=0 layer=2 module="M_0/B_0/L_1"}
+    @step one
+)";
+  EXPECT_EQ(
+      simulated(kModel, tensor_parallel(R"("activation_bytes": "1kB", "bandwidth": "1GB/s")")),
+      R"(
+stream |eeaabbccddccxxcc|
 )");
 }
 

@@ -38,7 +38,7 @@ class ContextParallel final : public Transform {
     fields.integer("gpus", gpus_, "GPUs that share the sequence", 2, 65'536);
     network_.describe(fields);
     fields.integer("blocks", blocks_,
-                   "Transformer blocks of the model; 0: the layers that the trace names, or 24", 0,
+                   "Transformer blocks of the model; 0: those that the trace names, or 24", 0,
                    100'000);
     fields.bytes("kv_bytes", kv_,
                  "Keys and values of a block for the whole sequence: 2 x samples x positions x "

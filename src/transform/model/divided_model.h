@@ -18,8 +18,8 @@ namespace foretrace {
 
 class DividedModel {
  public:
-  /// Divides the passes into `blocks` units of equal time; 0: into the layers that the trace names,
-  /// or 24 units if it names none. Throws Error if no step has both passes.
+  /// Divides the passes into `blocks` units of equal time; 0: into those that the trace names, as
+  /// units_of_steps() does. Throws Error if no step has both passes.
   DividedModel(Graph& graph, std::int64_t blocks);
 
   /// Gives each kernel of both passes for which `divides` is true the time of `part` of its work.

@@ -49,7 +49,7 @@ class TensorParallel final : public Transform {
                 "all-reduce becomes a reduce-scatter and an all-gather");
     network_.describe(fields);
     fields.integer("blocks", blocks_,
-                   "Transformer blocks of the model; 0: the layers that the trace names, or 24", 0,
+                   "Transformer blocks of the model; 0: those that the trace names, or 24", 0,
                    100'000);
     fields.bytes("activation_bytes", activation_,
                  "Output of a block: samples x positions x hidden size x bytes of an element");

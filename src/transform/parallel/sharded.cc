@@ -203,9 +203,10 @@ void ShardedTraffic::describe(Fields& fields) {
                  "With a network: number of workers that divide one copy of the model among them, "
                  "as in hybrid sharding; 0: all of them",
                  0, 1'000'000);
-  fields.integer("units", units,
-                 "For stage 3: units that are gathered one by one; 0: the recorded layers, or 24",
-                 0, 100'000);
+  fields.integer(
+      "units", units,
+      "For stage 3: units that are gathered one by one; 0: the recorded blocks or layers, or 24", 0,
+      100'000);
   fields.integer("prefetch", prefetch,
                  "For stage 3: units that are gathered ahead of the one that runs", 1, 1000);
   fields.flag("reshard", reshard,

@@ -1,7 +1,7 @@
 #pragma once
 
-// The device work of each step's two passes, cut into units: layers of the model, blocks of layers,
-// or what a sharded job gathers at once.
+// The device work of each step's two passes, cut into units: blocks or layers of the model, or
+// what a sharded job gathers at once.
 //
 //     stream   |FFFFFFFF|BBBBBBBBBBBB|U        three units: |0 |1 |2 | and backward |2  |1  |0  |
 
@@ -32,8 +32,8 @@ struct UnitsOfSteps {
   std::map<TaskId, std::size_t> unit;  ///< The unit of each task of a pass.
 };
 
-/// Divides each pass into `units` units of equal time; 0: into the layers that the trace names, or
-/// 24 units if it names none.
+/// Divides each pass into `units` units of equal time; 0: into the blocks that the trace names
+/// or, if no module repeats, its layers, or 24 units if it names none.
 UnitsOfSteps units_of_steps(const Graph& graph, const Timeline& timeline, std::size_t units);
 
 }  // namespace foretrace
