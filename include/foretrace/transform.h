@@ -31,6 +31,7 @@ struct Effect {
   Applicability applies;    ///< Result of Transform::applies() before the change.
   TimesError times_error = {};
   std::vector<std::string> doubts = {};  ///< Why the grade is fair at best.
+  Nanoseconds host_saved{0};             ///< Host work that is gone, if it happened in every step.
 };
 
 /// Facts that decide what a transform does, in addition to the graph and its settings.

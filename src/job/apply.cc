@@ -38,6 +38,7 @@ class Application {
                              .applies = std::move(effect.applies),
                              .times_error = std::move(effect.times_error),
                              .doubts = std::move(effect.doubts),
+                             .host_saved = effect.host_saved,
                              .samples = transform.job_change().samples,
                              .parts = transform.job_change().parts});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);

@@ -290,6 +290,25 @@ TEST(Trust, AStepThatIsInDoubtIsFair) {
   EXPECT_EQ(answer.trust.reason("doubt")->text, "scale: the other trace differs");
 }
 
+TEST(Trust, HostWorkGoneFromASingleStepMayHaveHappenedOnce) {
+  const auto once = [](Inference recorded, Nanoseconds saved) {
+    Prediction answer = predict(std::move(recorded), what_if(kFasterKernels));
+    answer.steps[0].host_saved = saved;
+    answer.trust = trust_of(answer, {});
+    return answer;
+  };
+  const auto whole = [] { return recorded_as("gpu: k 50"); };
+  EXPECT_EQ(grade_of(once(whole(), 5us), "once"), Grade::fair);
+  const Prediction much = once(whole(), 6us);
+  EXPECT_EQ(grade_of(much, "once"), Grade::poor);
+  EXPECT_EQ(
+      much.trust.reason("once")->text,
+      "scale removes host work that takes 12.0 % of the recording; only more steps would show "
+      "which of it happens once, such as compiling and loading kernels");
+  EXPECT_EQ(once(whole(), 0us).trust.reason("once"), nullptr);
+  EXPECT_EQ(once(recorded_as(kFourSteps), 40us).trust.reason("once"), nullptr);
+}
+
 TEST(Trust, OneOrTwoOutcomesAreTooFew) {
   Prediction answer = predict(recorded_as(kFourSteps), what_if("amp"));
   const auto compared = [&](const char* use, std::size_t own, double error = 0.1) {

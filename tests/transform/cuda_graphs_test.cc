@@ -93,6 +93,23 @@ stream |.AABB..CCDD|
 )");
 }
 
+TEST(CudaGraphs, CodeThatIsCompiledOrLoadedEndsARegionAndStays) {
+  for (const std::string call : {"cuModuleLoadDataEx", "cuLibraryLoadData", "hipModuleLoad",
+                                 "executor_utils::Nvrtc::CompileProgram", "nvrtcCompileProgram"}) {
+    EXPECT_EQ(simulated("cpu: L:launch 1, h:host 1, M:launch 1, \"" + call +
+                            "\":host 4, N:launch 1, i:host 1, O:launch 1\n" +
+                            "stream: A 1, B 1, C 1, D 1\nL -> A\nM -> B\nN -> C\nO -> D\n",
+                        GRAPHS("")),
+              "\ncpu    |c" + std::string(4, call[0]) + "c..|\nstream |.AB...CD|\n");
+  }
+}
+
+TEST(CudaGraphs, HostWorkThatIsGoneIsCounted) {
+  Graph graph = parse_graph(kHostBound);
+  const auto graphs = read_transform_text("cuda_graphs:launch_time=1us,kernel_time=0us,gap=0us");
+  EXPECT_EQ(graphs->apply(graph, {}).host_saved, 6us);  // Of 7us of launches and work, 1us is left.
+}
+
 TEST(CudaGraphs, ACopyFromTheHostEndsARegion) {
   EXPECT_EQ(simulated(R"(
       cpu:    i:launch 1, h:host 1, L:launch 1, h:host 1, M:launch 1

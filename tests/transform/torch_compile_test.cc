@@ -51,6 +51,20 @@ TEST(TorchCompile, ReducedOverheadIsOneGraph) {
             "work");
 }
 
+TEST(TorchCompile, LoadedCodeBreaksTheRegionAndStays) {
+  Graph graph = parse_graph(R"(
+      cpu:    L:launch 1, h:host 9, M:launch 1, cuModuleLoadData:host 9, N:launch 1, h:host 9, O:launch 1
+      stream: "a gemm" 3, "b gemm" 3, "c gemm" 2, "d gemm" 2
+      L -> "a gemm"
+      M -> "b gemm"
+      N -> "c gemm"
+      O -> "d gemm"
+  )");
+  const Effect effect =
+      read_transform_text("torch_compile:guard_time=2us,wrapper_time=1us")->apply(graph, {});
+  EXPECT_EQ(effect.host_saved, 10us);  // Two regions need 4us instead of 9us each.
+}
+
 TEST(TorchCompile, AWaitBreaksTheRegion) {
   Graph graph = parse_graph(R"(
       cpu:    L:launch 1, h:host 9, M:launch 1, s:sync 1, N:launch 1, h:host 9, O:launch 1

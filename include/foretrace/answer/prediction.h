@@ -57,6 +57,7 @@ struct AppliedStep {
   Applicability applies{};
   TimesError times_error{};
   std::vector<std::string> doubts{};  ///< Why the grade is fair at best.
+  Nanoseconds host_saved{0};          ///< In all steps, as Effect::host_saved.
   double samples = 1;                 ///< Those of a step, relative to before.
   std::int64_t parts = 1;             ///< Into which they are divided.
 };

@@ -40,6 +40,9 @@ constexpr double kMostlyApplies = 0.5;
 /// A larger share of a peak in blocks of unknown use decides about the peak after a change. Chosen:
 /// peaks of a language model were 9 to 17 % off where it was 68 %, and below 4 % where it was 5 %.
 constexpr double kMuchUnknownUse = 0.2;
+/// An answer from a single step depends on host work that may happen once if more than this share
+/// of the step is gone. Chosen.
+constexpr double kMuchOnce = 0.1;
 /// An answer that is further below its bound, as a share of it, is refused.
 constexpr double kMaxBelowBound = 0.01;
 
@@ -204,6 +207,7 @@ class TrustFacts {
     if (is_what_if()) add_memory();
     for (const AppliedStep& step : prediction_.steps) {
       add_applicability(step);
+      add_once(step);
       for (const std::string& doubt : step.doubts)
         add("doubt", Grade::fair, fmt::format("{}: {}", kind_of(step.use), doubt));
     }
@@ -354,6 +358,17 @@ class TrustFacts {
         : share < kMostlyApplies ? Grade::fair
                                  : Grade::good,
         fmt::format("{} {}", step.use, to_text(step.applies)), share, kMostlyApplies);
+  }
+
+  /// Only steps that repeat show that host work does.
+  void add_once(const AppliedStep& step) {
+    const double share = ratio(step.host_saved, prediction_.baseline.step_time);
+    if (prediction_.measured.each.size() > 1 || share <= 0) return;
+    add("once", share > kMuchOnce ? Grade::poor : Grade::fair,
+        fmt::format("{} removes host work that takes {} of the {}; only more steps would show "
+                    "which of it happens once, such as compiling and loading kernels",
+                    kind_of(step.use), to_share(share), step_word(prediction_)),
+        share, kMuchOnce);
   }
 
   void add_change(const std::string& kind, std::span<const KnownOutcome> user_outcomes) {

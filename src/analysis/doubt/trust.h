@@ -48,7 +48,7 @@ OpenStepTime open_step_time(const Inference& inference, const Graph& graph, Nano
 ///     where a replay breaks    below_bound, paces
 ///     what a recording lacks   each Shortcoming that infer() found
 ///     for each step            applies, where that is not to all of its work; doubt, for each of
-///                              AppliedStep::doubts
+///                              AppliedStep::doubts; once, for host work gone from a single step
 ///     for each kind of what-if compared or edit
 Trust trust_of(const Prediction& prediction, std::span<const KnownOutcome> user_outcomes);
 

@@ -3,12 +3,20 @@
 #include <set>
 #include <utility>
 
+#include "base/contains.h"
+
 namespace foretrace {
 namespace {
 
 constexpr std::uint32_t kNoSpan = 0xffffffff;
 
-enum class Boundary { none, wait, copy, other };
+enum class Boundary { none, wait, copy, load, other };
+
+/// Whether a call, or a range around calls, compiles code for the device or loads it.
+bool loads_code(std::string_view name) {
+  return contains_any(name,
+                      {"ModuleLoad", "LibraryLoad", "cuLink", "nvrtc", "Nvrtc", "NVRTC", "hiprtc"});
+}
 
 /// Tasks that directly follow each other on a thread, none of which ends a region.
 struct HostSpan {
@@ -47,6 +55,7 @@ class RegionFinder {
       if (runs_on_host(kind) && kind != TaskKind::launch)
         boundary_[index(wait.after)] = Boundary::wait;
     });
+    mark_loads();
   }
 
   std::vector<Region> run(Cuts& cuts) {
@@ -61,6 +70,17 @@ class RegionFinder {
   }
 
  private:
+  void mark_loads() {
+    std::vector<char> loads(graph_.names().size(), 0);
+    for (std::uint32_t i = 0; i < loads.size(); ++i)
+      loads[i] = loads_code(graph_.names()[NameId{i}]);
+    for (std::uint32_t i = 0; i < graph_.task_count(); ++i) {
+      const Task& task = graph_.task(TaskId{i});
+      if (task.kind == TaskKind::host && loads[static_cast<std::uint32_t>(task.name)] != 0)
+        boundary_[i] = Boundary::load;
+    }
+  }
+
   void cut_lane(LaneId lane, Cuts& cuts) {
     bool open = false;
     Phase phase = Phase::none;
@@ -98,6 +118,7 @@ class RegionFinder {
   static void count(Cuts& cuts, Boundary boundary) {
     if (boundary == Boundary::wait) ++cuts.waits;
     if (boundary == Boundary::copy) ++cuts.copies;
+    if (boundary == Boundary::load) ++cuts.loads;
     if (boundary == Boundary::other) ++cuts.others;
   }
 

@@ -22,6 +22,7 @@ struct Region {
 struct Cuts {
   std::size_t waits = 0;   ///< The host waits for the device, or loads input.
   std::size_t copies = 0;  ///< A copy from or to host memory.
+  std::size_t loads = 0;   ///< The host compiles or loads code, which it does only once.
   std::size_t others = 0;  ///< A launch of work that was not selected.
 };
 

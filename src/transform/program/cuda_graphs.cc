@@ -131,6 +131,7 @@ class CudaGraphs final : public Transform {
   static Effect effect_of(std::size_t regions, const Tally& tally, const Cuts& cuts) {
     Effect effect;
     effect.changed = tally.calls;
+    effect.host_saved = tally.host;
     effect.summary =
         fmt::format("{} became {}, {} less host work", counted(tally.calls, "launch call"),
                     counted(regions, "graph launch"), to_text(tally.host));
@@ -139,6 +140,7 @@ class CudaGraphs final : public Transform {
     };
     note("captured regions cut where the host waits for the device", cuts.waits);
     note("captured regions cut at copies from or to host memory", cuts.copies);
+    note("captured regions cut where the host compiles or loads code", cuts.loads);
     note("captured regions cut at launches outside \"where\"", cuts.others);
     effect.assumptions.push_back(
         "captured work is the same in every step: shapes and control flow do not change");
@@ -162,8 +164,9 @@ TransformEntry cuda_graphs_entry() {
           .assumes =
               "One graph launch replaces the launch calls of each captured region and the host "
               "work between them, and gaps between its kernels shrink to that of a graph. A region "
-              "ends where the host waits for the device, loads input, or copies from or to host "
-              "memory. Kernels take as long as before, so a step that the device bounds does not "
+              "ends where the host waits for the device, loads input, compiles or loads code, or "
+              "copies from or to host memory. Kernels take as long as before, so a step that the "
+              "device bounds does not "
               "get faster. Capturing, copies into static buffers and the graph's memory pool are "
               "not modelled.",
           .advice = {.goal = Goal::time, .tries = {"cuda_graphs"}, .applies_to = {"launches"}}};

@@ -116,6 +116,7 @@ class TorchCompile final : public Transform {
                                  counted(host.regions, "compiled region"), to_text(host.saved));
     fused.add_to(effect, cost_);
     effect.changed += host.changed;
+    effect.host_saved = host.saved;
     effect.figures.push_back({"regions", static_cast<double>(host.regions)});
     effect.figures.push_back({"host_time_saved", host.saved});
     const auto note = [&](std::string_view why, std::size_t count) {
@@ -123,6 +124,7 @@ class TorchCompile final : public Transform {
     };
     note("graph breaks where the host waits for the device", cuts.waits);
     note("graph breaks at copies from or to host memory", cuts.copies);
+    note("graph breaks where the host compiles or loads code", cuts.loads);
     note("graph breaks at launches that are not compiled", cuts.others);
     effect.assumptions.push_back(
         "compiled regions are called again with the same shapes, so nothing is recompiled");
@@ -184,6 +186,7 @@ class TorchCompile final : public Transform {
     const Effect more = within("mode", [&] { return graphs->apply(graph, context); });
     effect.summary += "; " + more.summary;
     effect.changed += more.changed;
+    effect.host_saved += more.host_saved;
     effect.notes.merge(more.notes);
     effect.assumptions.insert(effect.assumptions.end(), more.assumptions.begin(),
                               more.assumptions.end());
@@ -201,17 +204,18 @@ class TorchCompile final : public Transform {
 }  // namespace
 
 TransformEntry torch_compile_entry() {
-  return {.make = create<TorchCompile>,
-          .assumes =
-              "Chains of pointwise kernels with up to two reductions become one kernel each, "
-              "forward and backward, as in op_fusion; matrix products and convolutions stay. Host "
-              "work between launches is replaced by guards for each region and a wrapper for each "
-              "launch (both recalled), where that is less. Waits, copies from or to host memory "
-              "and collectives break a region. Compilation, other choices of kernels and "
-              "recomputation in the backward pass are not modelled.",
-          .advice = {.goal = Goal::time,
-                     .tries = {"torch_compile", "torch_compile:mode=reduce-overhead"},
-                     .applies_to = {"fusion", "launches"}}};
+  return {
+      .make = create<TorchCompile>,
+      .assumes =
+          "Chains of pointwise kernels with up to two reductions become one kernel each, "
+          "forward and backward, as in op_fusion; matrix products and convolutions stay. Host "
+          "work between launches is replaced by guards for each region and a wrapper for each "
+          "launch (both recalled), where that is less. Waits, copies from or to host memory, "
+          "loads of code and collectives break a region. Compilation, other choices of kernels and "
+          "recomputation in the backward pass are not modelled.",
+      .advice = {.goal = Goal::time,
+                 .tries = {"torch_compile", "torch_compile:mode=reduce-overhead"},
+                 .applies_to = {"fusion", "launches"}}};
 }
 
 }  // namespace foretrace
