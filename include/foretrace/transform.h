@@ -32,6 +32,7 @@ struct Effect {
   TimesError times_error = {};
   std::vector<std::string> doubts = {};  ///< Why the grade is fair at best.
   Nanoseconds host_saved{0};             ///< Host work that is gone, if it happened in every step.
+  double slower = 1;  ///< Up to this many times the step time is possible, as one of `doubts` says.
 };
 
 /// Facts that decide what a transform does, in addition to the graph and its settings.

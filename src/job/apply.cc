@@ -39,6 +39,7 @@ class Application {
                              .times_error = std::move(effect.times_error),
                              .doubts = std::move(effect.doubts),
                              .host_saved = effect.host_saved,
+                             .slower = effect.slower,
                              .samples = transform.job_change().samples,
                              .parts = transform.job_change().parts});
     if (effect.changed == 0) applied.notes.add(Severity::warning, kChangedNothing, use);

@@ -49,6 +49,36 @@ train+worker0 |aaaa.bbbb.cccc.dddd....|
 )");
 }
 
+/// Loads with four workers; each batch takes `ops` in an op of PyTorch and `python` outside of ops.
+Effect loaded(const std::string& ops, const std::string& python, const std::string& more = "") {
+  std::string text = "train: ";
+  for (int i = 0; i < 3; ++i)
+    text += "\"aten::div\":input " + ops + ", decode:input " + python + ", A:host 10, ";
+  Graph graph = parse_graph(text.substr(0, text.size() - 2) + "\n");
+  return read_transform_text("loader:workers=4,hand_over=0us,host_factor=1" + more)
+      ->apply(graph, {});
+}
+
+TEST(Loader, OpsThatMayUseAllCoresMakeTheTimeALowerBound) {
+  // All workers together may take 60us for each batch, as before, instead of 15us.
+  const Effect effect = loaded("40", "20");
+  EXPECT_DOUBLE_EQ(effect.slower, 60. / 15);
+  ASSERT_EQ(effect.doubts.size(), 1U);
+  EXPECT_EQ(effect.doubts[0],
+            "66.7 % of loading is ops of PyTorch, which use all cores in the process that trains "
+            "but one thread in a worker, so this is a lower bound; work_factor says how many times "
+            "as long a worker takes");
+}
+
+TEST(Loader, PythonAndGivenTimesAreNoLowerBound) {
+  for (const Effect& effect : {loaded("20", "40"), loaded("40", "20", ",work_factor=2"),
+                               loaded("40", "20", ",batch_time=60us"),
+                               loaded("40", "20", ",prep_rates=4:1000,samples=1")}) {
+    EXPECT_EQ(effect.slower, 1);
+    EXPECT_TRUE(effect.doubts.empty());
+  }
+}
+
 TEST(Loader, CoresAreSharedWithTheTrainingThread) {
   // One worker and the training thread share one core: each gets half of it while both are busy.
   EXPECT_EQ(simulated(R"(

@@ -58,6 +58,7 @@ struct AppliedStep {
   TimesError times_error{};
   std::vector<std::string> doubts{};  ///< Why the grade is fair at best.
   Nanoseconds host_saved{0};          ///< In all steps, as Effect::host_saved.
+  double slower = 1;                  ///< Up to this many times the step time is possible.
   double samples = 1;                 ///< Those of a step, relative to before.
   std::int64_t parts = 1;             ///< Into which they are divided.
 };

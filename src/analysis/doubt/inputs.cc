@@ -208,6 +208,17 @@ void add_time_if_unexplained_scales(const Prediction& prediction, IntervalInputs
                    to_share(share), to_text(other))});
 }
 
+/// Where a change knows that its time is a lower bound.
+void add_slower_times(const Prediction& prediction, IntervalInputs& inputs) {
+  for (const AppliedStep& step : prediction.steps) {
+    if (step.slower <= 1) continue;
+    const Nanoseconds other = scaled(inputs.point, step.slower);
+    inputs.alternatives.push_back({"lower_bound", other,
+                                   fmt::format("{} gives a lower bound: up to {} is possible",
+                                               kind_of(step.use), to_text(other))});
+  }
+}
+
 /// Time that each task waited for other ranks, by recorded rank and task.
 std::vector<std::vector<Nanoseconds>> waits_of_steps(const JobRanks& job) {
   std::vector<std::vector<Nanoseconds>> waits;
@@ -275,6 +286,7 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
     inputs.greatest = std::max(prediction.baseline.step_time, inputs.point);
   add_time_without_inferred(evidence, inputs);
   add_time_if_unexplained_scales(prediction, inputs);
+  add_slower_times(prediction, inputs);
   return inputs;
 }
 

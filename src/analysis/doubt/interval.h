@@ -12,6 +12,8 @@
 //     inferred      somewhere between inferred waits being present and absent
 //     unexplained   somewhere between delays without a cause staying as they are and scaling
 //                   with the rest
+//     lower_bound   somewhere up to the greatest time that a change names, where it knows that its
+//                   own is a lower bound
 //     replay        the error of the unmodified replay, either way
 //
 // So four of five steps of the changed job are expected in it. It ignores influences that no source

@@ -123,6 +123,8 @@ class Loader final : public Transform {
       tally.batches += of_lane.size();
       for (const Batch& batch : of_lane) {
         tally.work += total_duration(graph, batch.work);
+        for (const TaskId id : batch.work)
+          if (graph.name(id).starts_with("aten::")) tally.ops += graph.task(id).duration;
         tally.largest = std::max(tally.largest, batch.bytes);
         if (graph.task(batch.work.front()).step >= 0) {
           steps.insert(graph.task(batch.work.front()).step);

@@ -131,6 +131,7 @@ struct LoaderTally {
   std::size_t slowed = 0;
   bool shares_cores = false;
   Nanoseconds work{0};  ///< Loading work of all batches, as recorded or given.
+  Nanoseconds ops{0};   ///< Part of it in ops of PyTorch.
   Nanoseconds host{0};
   Nanoseconds hand_over{0};
   Bytes largest{};

@@ -1,7 +1,9 @@
 // Describes what the loader did.
 
+#include <algorithm>
 #include <fmt/core.h>
 
+#include "base/numbers/scaling.h"
 #include "transform/input/loader.h"
 
 namespace foretrace {
@@ -54,6 +56,27 @@ void assume_reading(const LoaderSettings& settings, Effect& effect) {
   }
 }
 
+/// Fewest threads of a process whose ops use several.
+constexpr std::int64_t kFewestThreads = 2;
+
+/// Ops of PyTorch run on all cores of a process that trains and on one of a worker. At worst they
+/// used all cores well, and all workers together load no faster.
+void doubt_threads(const LoaderSettings& settings, const LoaderTally& tally,
+                   const StageTimes& times, Effect& effect) {
+  const bool is_given = settings.batch_time || !settings.prep_rates.empty();
+  if (settings.workers == 0 || is_given || settings.work_factor != 1) return;
+  if (2 * tally.ops <= tally.work) return;
+  LoaderSettings worst = settings;
+  worst.work_factor = static_cast<double>(std::max(settings.workers, kFewestThreads));
+  effect.slower = ratio(stage_times(worst, times, tally.work_of_step(worst)).fetch, times.fetch);
+  if (effect.slower <= 1) return;
+  effect.doubts.push_back(fmt::format(
+      "{} of loading is ops of PyTorch, which use all cores in the process that trains but one "
+      "thread in a worker, so this is a lower bound; work_factor says how many times as long a "
+      "worker takes",
+      to_share(ratio(tally.ops, tally.work))));
+}
+
 }  // namespace
 
 CpuWork LoaderTally::work_of_step(const LoaderSettings& settings) const {
@@ -78,6 +101,7 @@ void describe_loading(const LoaderSettings& settings, const LoaderTally& tally,
   if (settings.reads())
     effect.summary += fmt::format("; {} is what bounds a step", bottleneck(times));
   if (settings.workers > 0) assume_workers(settings, tally, effect);
+  doubt_threads(settings, tally, times, effect);
   assume_reading(settings, effect);
 }
 
