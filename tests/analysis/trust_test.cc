@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "foretrace/job.h"
 #include "foretrace/question/predict.h"
@@ -305,8 +308,24 @@ TEST(Trust, HostWorkGoneFromASingleStepMayHaveHappenedOnce) {
       much.trust.reason("once")->text,
       "scale removes host work that takes 12.0 % of the recording; only more steps would show "
       "which of it happens once, such as compiling and loading kernels");
+  EXPECT_EQ(grade_of(once(recorded_as("@step one\ngpu: k 50 {step=0}"), 40us), "once"),
+            Grade::fair);
   EXPECT_EQ(once(whole(), 0us).trust.reason("once"), nullptr);
   EXPECT_EQ(once(recorded_as(kFourSteps), 40us).trust.reason("once"), nullptr);
+}
+
+TEST(Trust, ALowerBoundIsTheLowerEndOfTheInterval) {
+  std::string text = "train: ";
+  for (int i = 0; i < 3; ++i)
+    text += std::string(i == 0 ? "" : ", ") + "\"aten::div\":input 60, A:host 10";
+  const Prediction answer =
+      predict(recorded_as(text), what_if("loader:workers=4,hand_over=0us,host_factor=1"));
+  ASSERT_EQ(answer.steps.size(), 1U);
+  EXPECT_GT(answer.steps[0].slower, 2);
+  EXPECT_GT(ratio(answer.upper, answer.predicted.step_time), 3);
+  EXPECT_TRUE(std::ranges::any_of(answer.interval_parts, [](const IntervalPart& part) {
+    return part.source == "lower_bound";
+  }));
 }
 
 TEST(Trust, OneOrTwoOutcomesAreTooFew) {

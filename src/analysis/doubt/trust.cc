@@ -40,8 +40,8 @@ constexpr double kMostlyApplies = 0.5;
 /// A larger share of a peak in blocks of unknown use decides about the peak after a change. Chosen:
 /// peaks of a language model were 9 to 17 % off where it was 68 %, and below 4 % where it was 5 %.
 constexpr double kMuchUnknownUse = 0.2;
-/// An answer from a single step depends on host work that may happen once if more than this share
-/// of the step is gone. Chosen.
+/// An answer from a recording without steps depends on host work that may happen once if more than
+/// this share of it is gone. Chosen.
 constexpr double kMuchOnce = 0.1;
 /// An answer that is further below its bound, as a share of it, is refused.
 constexpr double kMaxBelowBound = 0.01;
@@ -360,11 +360,12 @@ class TrustFacts {
         fmt::format("{} {}", step.use, to_text(step.applies)), share, kMostlyApplies);
   }
 
-  /// Only steps that repeat show that host work does.
+  /// Only steps that repeat show that host work does. One that is marked may well be typical.
   void add_once(const AppliedStep& step) {
     const double share = ratio(step.host_saved, prediction_.baseline.step_time);
     if (prediction_.measured.each.size() > 1 || share <= 0) return;
-    add("once", share > kMuchOnce ? Grade::poor : Grade::fair,
+    const bool is_whole_run = !prediction_.has_steps && share > kMuchOnce;
+    add("once", is_whole_run ? Grade::poor : Grade::fair,
         fmt::format("{} removes host work that takes {} of the {}; only more steps would show "
                     "which of it happens once, such as compiling and loading kernels",
                     kind_of(step.use), to_share(share), step_word(prediction_)),
