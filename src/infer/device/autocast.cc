@@ -3,12 +3,11 @@
 //
 //     half     FP32 inputs are converted first, weights as well
 //     full     inputs in half precision are converted first
-//     others   nothing is converted; in FP32 if one of the inputs is, and then the gradients of
-//     those
-//              in half precision are converted back
+//     others   nothing is converted; in FP32 if one of the inputs is
 //
 // In the backward pass gradients have the types of their values: what was converted is converted
-// back, except inputs and frozen weights, which have no gradient.
+// back, except inputs of the model and frozen weights, which have no gradient. Where an op has
+// inputs of both types, the gradients of those in half precision are converted to it.
 //
 // Recordings do not name tensors. An input is the newest result with as many elements, or a part of
 // the newest larger one that was split. A second input of the same size is one that nothing has
@@ -472,11 +471,12 @@ class AutocastFlow {
   }
 
   static void add_casts(TaskId task, const Casts& casts, std::vector<AutocastWork>& to) {
+    constexpr double kMost = 1e18;  // No device has as much memory; chosen.
     if (task == kNoTask || casts.count == 0) return;
     to.push_back({.task = task,
                   .casts = casts.count,
-                  .weights = static_cast<std::int64_t>(casts.weights),
-                  .elements = static_cast<std::int64_t>(casts.elements)});
+                  .weights = static_cast<std::int64_t>(std::min(casts.weights, kMost)),
+                  .elements = static_cast<std::int64_t>(std::min(casts.elements, kMost))});
   }
 
   static std::vector<AutocastWork> merged(std::vector<AutocastWork> found) {

@@ -389,9 +389,9 @@ class Amp final : public Transform, public Retimes {
       const double elements =
           static_cast<double>(work.weights) +
           static_cast<double>(work.elements) * context.samples * context.positions;
-      const Nanoseconds time =
-          scaled(rate.start, work.casts) +
-          scaled(Nanoseconds(1'000'000'000), elements * kBytes / rate.bytes_per_second);
+      const double seconds = elements * kBytes / rate.bytes_per_second;
+      const Nanoseconds time = scaled(rate.start, work.casts) +
+                               scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
       add_cast(graph, launches, work.task, "conversions by autocast", time);
       tally.conversions += work.casts, tally.converting += time, ++tally.added;
     }
