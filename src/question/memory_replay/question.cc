@@ -16,6 +16,10 @@ struct ReplayedProgram {
   AllocatorOutcome outcome;
 };
 
+/// A refused request is one of the program's.
+void complete(ReplayedProgram& one) {
+  if (one.outcome.out_of_memory) one.outcome.out_of_memory->handle = 0;
+}
 Document document_of(const ReplayedProgram& one) { return document_of(one.program, one.outcome); }
 nlohmann::ordered_json to_json(const ReplayedProgram& one) {
   return to_json(one.program, one.outcome);
