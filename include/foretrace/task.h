@@ -340,7 +340,7 @@ struct GradientEstimate {
   std::string source = {};          ///< "the time of the optimizer's kernels".
 };
 
-/// What torch.autocast would change in the work of an op, on one of its kernels; see
+/// The change that torch.autocast would make in the work of an op, on one of its kernels; see
 /// src/infer/device/autocast.cc.
 struct AutocastWork {
   TaskId task = kNoTask;

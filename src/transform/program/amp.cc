@@ -30,14 +30,13 @@
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
-#include "foretrace/simulate.h"
 #include "graph/select.h"
-#include "machine/operation_rates.h"
 #include "transform/applies.h"
 #include "transform/edit/device_change.h"
 #include "transform/edit/edit.h"
 #include "transform/edit/registered.h"
 #include "transform/memory/amp_memory.h"
+#include "transform/program/amp_casts.h"
 
 namespace foretrace {
 namespace {
@@ -129,11 +128,12 @@ class Amp final : public Transform, public Retimes {
       return chosen[index(task)] != 0 && half[index(task)] == 0 && !graph.removed(task);
     };
     if (cast_time_ > Nanoseconds(0)) {
-      tally.added += add_casts(graph);
+      tally.added += add_casts_to_passes(graph, cast_time_);
     } else {
-      add_conversions(graph, context, is_converted, tally);
+      tally.conversions = add_conversions(graph, context, is_converted);
+      tally.added += tally.conversions.tasks;
     }
-    if (scaler_time_ > Nanoseconds(0)) tally.added += add_scaler(graph);
+    if (scaler_time_ > Nanoseconds(0)) tally.added += add_gradient_scaler(graph, scaler_time_);
     if (!only_memory && tally.compute + tally.memory + tally.tf32 + tally.half + tally.update +
                                 tally.latency + tally.full + tally.twice + tally.foreign ==
                             0) {
@@ -198,7 +198,8 @@ class Amp final : public Transform, public Retimes {
     double compute, memory, tf32;
     Throughput half;  ///< The peak no kernel exceeds; 0: unknown.
 
-    /// Of a kernel that moves a share of its bytes in half precision, if memory bounds it.
+    /// The factor of a kernel that moves the share `narrow` of its bytes in half precision, which
+    /// counts if memory bounds it.
     double of(Bound bound, double narrow = 1) const {
       if (bound == Bound::memory) return narrow < 1 ? 1 - narrow * (1 - memory) : memory;
       return bound == Bound::tf32 ? tf32 : compute;
@@ -237,9 +238,8 @@ class Amp final : public Transform, public Retimes {
     /// Left as they are, by reason.
     std::size_t half = 0, update = 0, latency = 0, full = 0, twice = 0, foreign = 0;
     std::size_t changed = 0, added = 0;
-    std::size_t partly = 0;       ///< Bound by memory, with a part that stays in FP32.
-    std::size_t conversions = 0;  ///< That were added; of all steps.
-    Nanoseconds converting{0};
+    std::size_t partly = 0;  ///< Bound by memory, with a part that stays in FP32.
+    AddedConversions conversions;
   };
 
   /// Whether the graph has no device tasks, as in a snapshot of memory.
@@ -332,91 +332,6 @@ class Amp final : public Transform, public Retimes {
     task.duration = wanted;
   }
 
-  /// Returns the first kernel of the phase in each step, in order of time.
-  static std::vector<TaskId> first_of_phase(const Graph& graph, std::string_view phase) {
-    std::vector<TaskId> kernels = Selector("kernel", phase).select(graph);
-    if (kernels.empty()) {
-      throw Error(
-          fmt::format("no kernel of the {} phase to put the additional work in front of", phase));
-    }
-    sort_by_start(kernels, simulate(graph, {.memory = false}).start);
-    return first_of_each_step(graph, kernels);
-  }
-
-  static Task extra(Graph& graph, TaskId beside, std::string_view name, TaskKind kind,
-                    Nanoseconds duration) {
-    const Task& like = graph.task(beside);
-    return {.duration = duration,
-            .name = graph.names().intern(name),
-            .step = like.step,
-            .kind = kind,
-            .phase = like.phase};
-  }
-
-  static void add_wait(Graph& graph, TaskId before, TaskId after, WaitReason why) {
-    graph.add({.before = before, .after = after, .provenance = Provenance::assumed, .why = why});
-  }
-
-  std::size_t add_casts(Graph& graph) const {
-    const std::vector<TaskId> kernels = first_of_phase(graph, "forward");
-    const Launches launches(graph);
-    for (const TaskId kernel : kernels) add_cast(graph, launches, kernel, "amp casts", cast_time_);
-    return kernels.size();
-  }
-
-  static void add_cast(Graph& graph, const Launches& launches, TaskId kernel, std::string_view name,
-                       Nanoseconds duration) {
-    const TaskId cast =
-        graph.insert_before(kernel, extra(graph, kernel, name, TaskKind::kernel, duration));
-    const TaskId launch = launches.launch_of(kernel);
-    if (launch != kNoTask) add_wait(graph, launch, cast, Rule::launch);
-  }
-
-  /// Adds conversions between FP32 and half precision in front of the kernels for which
-  /// `is_converted` holds, at the rate of work bound by memory.
-  template <class IsConverted>
-  static void add_conversions(Graph& graph, const Context& context, const IsConverted& is_converted,
-                              Tally& tally) {
-    constexpr double kBytes = 6;  // One side in FP32, one in half precision.
-    const DeviceModel* const device =
-        context.machine != nullptr ? context.machine : recorded_device(graph);
-    if (device == nullptr) return;
-    const OperationRate rate = rate_of(*device, OperationKind::stream, Arithmetic::half);
-    if (rate.bytes_per_second <= 0) return;
-    const Launches launches(graph);
-    for (const AutocastWork& work : graph.autocast()) {
-      if (work.casts == 0 || !is_converted(work.task)) continue;
-      const double elements =
-          static_cast<double>(work.weights) +
-          static_cast<double>(work.elements) * context.samples * context.positions;
-      const double seconds = elements * kBytes / rate.bytes_per_second;
-      const Nanoseconds time = scaled(rate.start, work.casts) +
-                               scaled(Nanoseconds(1'000'000'000), std::min(seconds, 1e6));
-      add_cast(graph, launches, work.task, "conversions by autocast", time);
-      tally.conversions += work.casts, tally.converting += time, ++tally.added;
-    }
-  }
-
-  /// Adds a gradient scaler: it looks for infinite gradients on the device, and the host needs the
-  /// result before it goes on.
-  std::size_t add_scaler(Graph& graph) const {
-    const std::vector<TaskId> kernels = first_of_phase(graph, "update");
-    const Launches launches(graph);
-    for (const TaskId kernel : kernels) {
-      const TaskId unscale = graph.insert_before(
-          kernel, extra(graph, kernel, "amp unscale", TaskKind::kernel, scaler_time_));
-      const TaskId launch = launches.launch_of(kernel);
-      if (launch == kNoTask) continue;
-      const TaskId call = graph.insert_before(
-          launch, extra(graph, launch, "launch amp unscale", TaskKind::launch, kLaunch));
-      const TaskId wait = graph.insert_before(
-          launch, extra(graph, launch, "amp found_inf", TaskKind::sync, kLaunch));
-      add_wait(graph, call, unscale, Rule::launch);
-      add_wait(graph, unscale, wait, wait_reason_named(graph.names(), "gradient scaler"));
-    }
-    return kernels.size();
-  }
-
   static void note_half(const Kinds& kinds, Effect& effect) {
     if (!kinds.job.mostly_half()) return;
     effect.notes.add(Severity::warning,
@@ -436,10 +351,10 @@ class Amp final : public Transform, public Retimes {
           fmt::format(", {} in TF32 at {}", grouped(tally.tf32), to_fixed(factors.tf32, 3));
     }
     effect.summary += " of their time";
-    if (tally.conversions > 0) {
+    if (tally.conversions.count > 0) {
       effect.summary +=
-          fmt::format("; {} added, {} in all", counted(tally.conversions, "conversion"),
-                      to_text(tally.converting));
+          fmt::format("; {} added, {} in all", counted(tally.conversions.count, "conversion"),
+                      to_text(tally.conversions.time));
     } else if (tally.added == 0 && tally.compute + tally.tf32 > 0) {
       effect.notes.add(Severity::info, kNotCounted);
     }
@@ -511,7 +426,6 @@ class Amp final : public Transform, public Retimes {
       "conversions are not counted, because the shapes of ops were not recorded "
       "(record_shapes=True) or the device is not known; without them four trainings were predicted "
       "9 to 26 % too fast";
-  static constexpr Nanoseconds kLaunch = 5us;  // Recalled: the usual length of a launch call.
 
   Selector where_{"kernel"};
   static constexpr double kComputeFactor = 1.0 / 3, kTf32Factor = 0.5;
