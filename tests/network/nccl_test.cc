@@ -129,10 +129,23 @@ TEST(Nccl, ExpectsMoreThanTheEstimateOnlyOfRingsThatMoveData) {
                       estimate_us(path, kOneAmpere, Operation::all_gather, Bytes{256 << 20});
   const double copy = .5 * (256 << 20) / 8 / 240e3;
   const double wire = (256 << 20) / 240e3 * 7 / 8 + copy;
-  EXPECT_NEAR(more, copy + .3 * std::sqrt(path.latency_us * wire), 1e-6);
+  const double latency = 1.47 * 1.13 * 8.4 + 7 * 1.47 * .25 * 3.4;
+  EXPECT_NEAR(more, latency - path.latency_us + copy + .75 * std::sqrt(latency * wire), 1e-6);
   const NcclPath narrow{tree, ll, 1, 1};
-  EXPECT_DOUBLE_EQ(expected_us(narrow, kOneAmpere, Operation::all_reduce, Bytes{1 << 20}),
-                   estimate_us(narrow, kOneAmpere, Operation::all_reduce, Bytes{1 << 20}));
+  EXPECT_DOUBLE_EQ(expected_us(narrow, kTwoAmpere, Operation::all_reduce, Bytes{1 << 20}),
+                   estimate_us(narrow, kTwoAmpere, Operation::all_reduce, Bytes{1 << 20}));
+}
+
+TEST(Nccl, LatenciesWithinAHostAreThoseOfItsDevice) {
+  const auto start_of = [](std::int64_t architecture, LinkKind link) {
+    return host_latency_us(ring, ll, link, architecture, 0);
+  };
+  EXPECT_DOUBLE_EQ(start_of(70, LinkKind::nvlink), 6.6);
+  EXPECT_DOUBLE_EQ(start_of(90, LinkKind::nvlink), .83 * 6.6);
+  EXPECT_DOUBLE_EQ(start_of(90, LinkKind::pcie), 6.6);
+  EXPECT_DOUBLE_EQ(
+      host_latency_us(ring, ll, LinkKind::nvlink, 100, 3) - start_of(100, LinkKind::nvlink),
+      3 * 2.22 * .6);
 }
 
 TEST(Nccl, ATreeAcrossTwoNodesNeedsEachNicOnlyOncePerByte) {

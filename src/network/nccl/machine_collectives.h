@@ -29,6 +29,7 @@ class MachineCollectives {
   struct NcclEstimate {
     std::string choice;  ///< "Ring Simple"; "sends" if NCCL has no dedicated collective.
     double us = 0;
+    double faster = 1, slower = 1;  ///< 80 % of times are from us / faster to us * slower.
   };
   /// `bytes` is counted as in nccl-tests. A collective of one rank takes 0 us.
   NcclEstimate by_nccl(Operation operation, Bytes bytes) const;
@@ -59,6 +60,7 @@ class MachineCollectives {
   const std::vector<std::string>& assumed() const { return assumed_; }
 
  private:
+  NcclEstimate expected(Operation operation, Bytes bytes) const;
   std::vector<RingOrder> orders_of(const std::string& algorithm) const;
   Wires wires(std::uint64_t routing) const;
   void slow_down(Wires& wires) const;

@@ -20,9 +20,20 @@ constexpr double kSteps128 = 120.0 / 128;  ///< Share of data in the lines of LL
 constexpr double kOneNodeTree128 = 7.0 / 9;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-template <class Enum>
-constexpr std::size_t index(Enum value) {
-  return static_cast<std::size_t>(value);
+std::size_t row_of(std::int64_t architecture) {
+  return architecture >= 100 ? 3 : architecture >= 90 ? 2 : architecture >= 80 ? 1 : 0;
+}
+
+double steps_of(Operation operation, double ranks) {
+  switch (operation) {
+    case Operation::all_reduce:
+      return 2 * (ranks - 1);
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+      return ranks - 1;
+    default:
+      return ranks;
+  }
 }
 
 /// Computes latency and bandwidth of each path.
@@ -56,23 +67,8 @@ class Tuner {
     return paths;
   }
 
-  double steps() const {
-    const double others = system_.ranks - 1;
-    switch (operation_) {
-      case Operation::all_reduce:
-        return 2 * others;
-      case Operation::all_gather:
-      case Operation::reduce_scatter:
-        return others;
-      default:
-        return system_.ranks;
-    }
-  }
-
  private:
-  static std::size_t row_of(std::int64_t architecture) {
-    return architecture >= 100 ? 3 : architecture >= 90 ? 2 : architecture >= 80 ? 1 : 0;
-  }
+  double steps() const { return steps_of(operation_, system_.ranks); }
 
   bool serves(NcclAlgorithm algorithm, std::size_t protocol) const {
     const bool reduces = operation_ == Operation::all_reduce, one_node = system_.nodes == 1;
@@ -232,22 +228,45 @@ NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes)
   });
 }
 
+double host_latency_us(NcclAlgorithm algorithm, NcclProtocol protocol, LinkKind link,
+                       std::int64_t architecture, double hops) {
+  const bool is_nvlink = link == LinkKind::nvlink, is_simple = protocol == NcclProtocol::simple;
+  const std::size_t row = is_nvlink ? row_of(architecture) : 0;
+  const std::size_t way = index(algorithm), form = index(protocol);
+  return kMeasuredStart[row] * (is_simple ? kSimpleStart : 1) * kBaseLatency[way][form] +
+         hops * kMeasuredHop[row] * (is_simple ? kSimpleHop : 1) *
+             kHopLatency[is_nvlink ? 0 : 1][way][form];
+}
+
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes) {
-  const double estimate = estimate_us(path, system, operation, bytes);
-  const bool copies = path.algorithm == NcclAlgorithm::ring &&
-                      path.protocol == NcclProtocol::simple && operation != Operation::broadcast &&
-                      operation != Operation::reduce;
-  if (!copies) return estimate;
-  const double kilobytes = static_cast<double>(bytes.count) / 1e3;
-  // The copy runs at the speed of the links between devices of one node, whatever limits the ring.
-  const double bus = system.own_copy > 0
-                         ? system.own_copy
-                         : system.channels * std::max(system.channel_intra, system.channel_inter);
-  const double copy = kOwnCopy * kilobytes / system.ranks / bus;
-  if (system.nodes > 1) return estimate + copy;
-  return estimate + copy +
-         kMixed * std::sqrt(path.latency_us * (kilobytes / path.bandwidth + copy));
+  const bool is_tree = path.algorithm == NcclAlgorithm::tree;
+  const bool is_ring = path.algorithm == NcclAlgorithm::ring;
+  const bool is_simple_ring = is_ring && path.protocol == NcclProtocol::simple;
+  const bool is_nvls = !is_tree && !is_ring && path.algorithm != NcclAlgorithm::pat;
+  const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
+  const bool is_one = system.nodes == 1;
+  double latency = path.latency_us;
+  double wire = estimate_us(path, system, operation, bytes) - latency;
+  if (is_one && (is_ring || is_tree)) {
+    const double hops = is_tree      ? 2. * (system.ranks - 1)
+                        : flows_once ? 1
+                                     : steps_of(operation, system.ranks);
+    latency =
+        host_latency_us(path.algorithm, path.protocol, system.intra, system.architecture, hops);
+  }
+  if (is_simple_ring && !flows_once) {
+    // The copy runs at the speed of the links between devices of one node, whatever limits the
+    // ring.
+    const double bus = system.own_copy > 0
+                           ? system.own_copy
+                           : system.channels * std::max(system.channel_intra, system.channel_inter);
+    wire += kOwnCopy * static_cast<double>(bytes.count) / 1e3 / system.ranks / bus;
+  }
+  if (is_one && is_simple_ring && system.intra == LinkKind::nvlink)
+    wire *= kMeasuredWire[row_of(system.architecture)];
+  const double mixed = is_nvls ? kMixedNvls : is_one && is_simple_ring ? kMixed : 0;
+  return latency + wire + mixed * std::sqrt(latency * wire);
 }
 
 NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool within_node) {

@@ -6,8 +6,8 @@
 //     time = latency + bytes / bandwidth,  the least over (algorithm, protocol)
 //
 // These are the estimates that NCCL makes in order to choose. They ignore copies within a rank's
-// own memory, which expected_us() adds. CollNet is not modelled; PAT is considered only with one
-// device per node, as in NCCL by default.
+// own memory and the latencies that were measured, which expected_us() adds. CollNet is not
+// modelled; PAT is considered only with one device per node, as in NCCL by default.
 
 #include <cstdint>
 #include <string_view>
@@ -30,6 +30,7 @@ struct NcclSystem {
   std::uint32_t ranks = 8;
   std::uint32_t nodes = 1;  ///< Groups of ranks that reach each other without a NIC.
   LinkKind intra = LinkKind::nvlink;
+  bool copies_through_host = false;  ///< Devices of a node cannot write to each other's memory.
   std::uint32_t channels = 16;
   double channel_intra = 0, channel_inter = 0;  ///< GB/s of one channel.
   /// GB/s of the links between devices of a node; 0: the sum of the channels.
@@ -58,9 +59,16 @@ double estimate_us(const NcclPath& path, const NcclSystem& system, Operation ope
 /// Returns the path with the lowest estimate. Throws Error if there is none.
 NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes);
 
-/// Returns the estimate plus, for a ring with protocol Simple, half a step for the part that a rank
-/// copies between its own buffers, and within a node the loss of a pipeline between latency and
-/// bandwidth: kOwnCopy and kMixed in constants.h, which are our fits.
+/// Returns the microseconds from the start of a call to its end after `hops` hops within a host, as
+/// measured on devices of this architecture over NVLink; NCCL's own on Volta, and over PCIe for LL.
+/// REQUIRES: the algorithm is a ring or a tree.
+double host_latency_us(NcclAlgorithm algorithm, NcclProtocol protocol, LinkKind link,
+                       std::int64_t architecture, double hops);
+
+/// Returns the estimate with host_latency_us() in place of NCCL's latency if there is one node;
+/// plus, for a ring with protocol Simple, half a step for the part that a rank copies between its
+/// own buffers; and within a node the loss of a pipeline between latency and bandwidth. Our fits:
+/// see constants.h.
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes);
 

@@ -142,7 +142,8 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
     assumed.push_back("the machine does not state its GPUs: Ampere is assumed");
   system.is_amd = facts.cpu == "amd";
   if (facts.cpu.empty()) assumed.push_back("the machine does not state its CPUs: Intel is assumed");
-  if (copies_through_host(network, places))
+  system.copies_through_host = copies_through_host(network, places);
+  if (system.copies_through_host)
     assumed.push_back(
         "devices are connected through a CPU, where NCCL copies through host memory: the links of "
         "the machine are an upper limit, and measured hosts with 4 and 8 such cards reached a "

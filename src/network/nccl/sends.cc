@@ -8,7 +8,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kRing = 1;          ///< Row of nccl::kBaseLatency: sends start like a ring.
+constexpr NcclAlgorithm kRing = NcclAlgorithm::ring;  ///< Sends start like a ring.
 constexpr double kMinLlBytes = 16 << 10;  ///< NCCL_P2P_LL_THRESHOLD: larger messages use Simple.
 constexpr double kPeerRate = 25, kPeerRateOfTwo = 44;  ///< GB/s; see peer_rate().
 constexpr double kOwnCopyRate = 100;                   ///< GB/s of a channel; see own_copy_rate().
@@ -55,24 +55,34 @@ double local_peer_rate(std::uint32_t ranks, double message) {
   return kLocalChannelRate * channels;
 }
 
-double sends_us(Operation operation, const RankPlaces& places, Bytes bytes) {
+double sends_us(Operation operation, const RankPlaces& places, std::int64_t architecture,
+                Bytes bytes) {
   const Volumes volumes = volumes_of(operation, places, static_cast<double>(bytes.count) / 1e3);
-  const std::size_t protocol = volumes.message * 1e3 <= kMinLlBytes ? 0 : 2;
-  const auto hop = [&](std::size_t link) { return nccl::kHopLatency[link][kRing][protocol]; };
-  const double slower = protocol == 0 ? 2 : 1;  // LL sends a flag with every four bytes.
-  double latency = nccl::kBaseLatency[kRing][protocol];
-  double within = 0, across = 0;
+  const NcclProtocol protocol =
+      volumes.message * 1e3 <= kMinLlBytes ? NcclProtocol::ll : NcclProtocol::simple;
+  const double slower = protocol == NcclProtocol::ll ? 2 : 1;  // A flag for every four bytes.
+  double within = 0;
   if (places.intra > 0) {
     double rate = places.intra;
     if (operation == Operation::send_receive && places.nodes == 1 &&
         places.kind == LinkKind::nvlink)
       rate = std::min(rate, local_peer_rate(places.ranks, volumes.message * 1e3));
     within = slower * volumes.within / rate;
-    latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
   }
-  if (places.nodes == 1) return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
+  if (places.nodes == 1) {
+    const double peers = operation == Operation::all_to_all ? places.per_node - 1.0 : 1;
+    const double latency =
+        host_latency_us(kRing, protocol, places.kind, architecture, 1 + nccl::kPeerHop * peers);
+    return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
+  }
+  const auto hop = [&](std::size_t link) {
+    return nccl::kHopLatency[link][nccl::index(kRing)][nccl::index(protocol)];
+  };
+  double latency = nccl::kBaseLatency[nccl::index(kRing)][nccl::index(protocol)];
+  if (places.intra > 0) latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
   const double nic = places.inter / std::max(1U, places.nics);
   const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
+  double across = 0;
   if (operation == Operation::send_receive) {
     across = slower * volumes.across / std::min(nic, peer_rate(channels));
   } else {

@@ -3,7 +3,8 @@
 // NCCL's sends and receives: all-to-all, and a ring of neighbors. NCCL does not tune them, but
 // limits the number of channels per peer and chooses the protocol by message size:
 //
-//     t = latency + (peers on other nodes - 1) a + w + m sqrt(latency w)     m only within a node
+//     t = latency + (peers on other nodes - 1) a + w + m sqrt(latency w)     m only within a node,
+//                                                             where latency grows with the peers
 //     w = max(bytes within / B_within, bytes across / B_across)
 //
 // For a ring of neighbors, B is also limited by the channels that serve one peer: see below.
@@ -35,6 +36,7 @@ double own_copy_rate(std::uint32_t channels);
 double local_peer_rate(std::uint32_t ranks, double message);
 
 /// Returns microseconds. REQUIRES: the operation is all_to_all or send_receive.
-double sends_us(Operation operation, const RankPlaces& places, Bytes bytes);
+double sends_us(Operation operation, const RankPlaces& places, std::int64_t architecture,
+                Bytes bytes);
 
 }  // namespace foretrace

@@ -243,10 +243,9 @@ void add_assumptions(CollectiveReport& report, const CollectiveQuestion& questio
                                 [](const auto& row) { return row.basis == "NCCL's model"; });
   if (nccl || (report.rows.empty() && !calibration))
     report.assumptions.push_back(
-        "times are the estimates by which NCCL 2.30.7 chooses, plus the cost of copies and of "
-        "short "
-        "pipelines "
-        "of rings; --calibrate FILE uses measured times");
+        "times are the estimates by which NCCL 2.30.7 chooses, with latencies within a host as "
+        "measured on A100, H100 and GB200, plus the cost of copies and of short pipelines; "
+        "--calibrate FILE uses measured times");
 }
 
 /// Prices the sizes of each shape that the question or the measured rows name.

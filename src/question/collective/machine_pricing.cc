@@ -27,10 +27,6 @@ Cluster placed(const CollectiveQuestion& question, std::int64_t ranks, std::int6
   return cluster;
 }
 
-/// Four fifths of published times are within these factors of NCCL's own estimates: on one node,
-/// and on several over InfiniBand. Slingshot took up to three times as long.
-constexpr double kDoubtWithin = 1.12, kDoubtAcross = 1.3;
-
 }  // namespace
 
 MachinePricing::MachinePricing(const CollectiveQuestion& question, std::int64_t ranks,
@@ -44,8 +40,7 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   row.basis = "NCCL's model";
   if (!calibration_ || !calibration_->knows(operation)) {
     finish_row(row, operation, from_microseconds(chosen.us));
-    const double doubt = places().nodes > 1 ? kDoubtAcross : kDoubtWithin;
-    row.lower = scaled(row.time, 1 / doubt), row.upper = scaled(row.time, doubt);
+    row.lower = scaled(row.time, 1 / chosen.faster), row.upper = scaled(row.time, chosen.slower);
     return row;
   }
   const CalibratedTime known =
