@@ -105,6 +105,13 @@ TEST(Pipeline, RefusalsNameTheSetting) {
             std::string::npos);
 }
 
+// All recorded work is replaced, so that recorded communication would be lost.
+TEST(Pipeline, RefusesJobsThatCommunicateAlready) {
+  const std::string words = "has communicated already (sum)";
+  const std::string two = std::string(kFourStages) + "    other: sum:collective 4\n";
+  EXPECT_NE(simulated(two, R"({"use": "pipeline", "stages": 2})").find(words), std::string::npos);
+}
+
 // Loading a batch takes 20 us, which is longer than a micro-batch takes in a stage.
 TEST(Pipeline, InputIsLoadedAtTheRecordedPace) {
   const std::string text = std::string(kFourStages) + "    loader: i:input 20 {step=0}\n";

@@ -183,16 +183,32 @@ TEST(Prefetch, SaysWhatIsWrong) {
   }
 }
 
-// A copy runs in the step before its own, which would begin with it.
-TEST(Prefetch, CopiesThatRunAheadBeginNoStep) {
-  Graph graph = parse_graph(
-      "@step one\n@step two\nstream: i:copy_in 2 {step=0}, A 4 {step=0}, j:copy_in 2 {step=1}, B 4 "
-      "{step=1}");
+// Copies, and calls that are made earlier, run in the step before their own, which would begin with
+// them.
+TEST(Prefetch, WhatRunsAheadBeginsNoStep) {
+  Graph graph = parse_graph(R"(
+    @step one
+    @step two
+    cpu: L:launch 1 {step=0}, w:sync 1 {step=0}, N:launch 1 {step=1}, O:launch 1 {step=1}
+    stream: i:copy_in 3 {step=0}, A 4 {step=0}, j:copy_in 3 {step=1}, B 4 {step=1}
+    L -> i
+    A -> w
+    N -> j
+    O -> B
+)");
   read_transform_text("prefetch")->apply(graph, {});
-  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-    const Task& task = graph.task(TaskId{i});
-    EXPECT_EQ(task.step < 0, task.kind == TaskKind::copy_in) << graph.name(TaskId{i});
-  }
+  std::string ahead;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i)
+    if (graph.task(TaskId{i}).step < 0) ahead += graph.name(TaskId{i});
+  EXPECT_EQ(ahead, "Nij");
+}
+
+TEST(Prefetch, DoesNotApplyTwice) {
+  Graph graph = parse_graph("stream: i:copy_in 2, volta_sgemm 4, j:copy_in 2, volta_sgemm 4");
+  const auto prefetch = read_transform_text("prefetch");
+  EXPECT_DOUBLE_EQ(prefetch->applies(graph).share, 1);
+  prefetch->apply(graph, {});
+  EXPECT_DOUBLE_EQ(prefetch->applies(graph).share, 0);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 namespace foretrace {
 namespace {
 
+constexpr std::string_view kAhead = "+prefetch";  ///< Ends the name of the lane of moved copies.
+
 /// Puts input copies on a lane of their own, as a data loader with pinned memory and a second
 /// stream does. A copy then waits for a free buffer instead of for the kernels before it:
 ///
@@ -31,7 +33,8 @@ class Prefetch final : public Transform {
                    1'000'000);
   }
 
-  /// A copy from pinned memory on a stream without kernels runs ahead already.
+  /// A copy from pinned memory on a stream without kernels runs ahead already, and so does one that
+  /// this moved.
   Applicability applies(const Graph& graph) const override {
     if (Applicability known = applies_to_frameworks(graph); known.share <= 0) return known;
     const std::vector<char> computes = lanes_with_kernels(graph);
@@ -40,7 +43,9 @@ class Prefetch final : public Transform {
       const Task& task = graph.task(id);
       all += task.duration;
       // The name of a copy says if it used pinned memory.
-      if (contains(graph.name(id), "Pinned") && computes[index(graph.lane_of(id))] == 0)
+      const LaneId lane = graph.lane_of(id);
+      const bool is_moved = graph.lane(lane).name.ends_with(kAhead);
+      if (is_moved || (contains(graph.name(id), "Pinned") && computes[index(lane)] == 0))
         ahead += task.duration;
     }
     if (ahead == 0ns) return {};
@@ -161,7 +166,7 @@ class Prefetch final : public Transform {
     const WaitReason ready = wait_reason_named(graph.names(), "input copied");
     const WaitReason free = wait_reason_named(graph.names(), "free buffer");
     Lane ahead = graph.lane(lane);
-    ahead.name += "+prefetch";
+    ahead.name += kAhead;
     const LaneId to = graph.add_lane(std::move(ahead));
     std::size_t changed = 0;
     const auto wait = [&](TaskId before, TaskId after, WaitReason why) {
@@ -200,6 +205,7 @@ class Prefetch final : public Transform {
       for (const TaskId call : calls) {
         if (graph.lane_of(call) != graph.lane_of(place) || waits_for_host(graph, call)) break;
         graph.task(call).gap = Nanoseconds(0);
+        graph.task(call).step = -1;  // As its copy: it begins no step.
         graph.move_behind(call, place);
         moved.push_back(place = call);
       }

@@ -62,6 +62,7 @@ class Pipeline final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
+    refuse_communication(graph);  // It would be lost with the rest.
     const Timeline timeline = simulate(graph, {.memory = false});
     Gradients gradients;
     if (replicas_ > 1 && gradients_ == Bytes{}) gradients = find_gradients(graph, timeline, {});
