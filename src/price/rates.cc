@@ -98,9 +98,15 @@ double Rates::product(double rows, double columns, double inner, double count, b
     }
   }
   const double bytes = 2 * (rows * inner + inner * columns + rows * columns) * count;
-  best = std::max(best, moved(bytes));
-  if (!divides(kLoad, columns, inner)) return best * constants_.misaligned;
-  return divides(kLine, columns, inner) ? best : best * constants_.ragged;
+  return std::max(best, moved(bytes));
+}
+
+/// How many times as long products take because rows of their operands do not fill loads or lines.
+/// The three operands are the same in all passes: rows of `inner` and of `columns` elements, never
+/// of as many as there are tokens.
+double Rates::unaligned(const Gemm& gemm) const {
+  if (!divides(kLoad, gemm.columns, gemm.inner)) return constants_.misaligned;
+  return divides(kLine, gemm.columns, gemm.inner) ? 1 : constants_.ragged;
 }
 
 double Rates::narrowed(const Gemm& gemm, double width) const {
@@ -108,14 +114,18 @@ double Rates::narrowed(const Gemm& gemm, double width) const {
 }
 
 double Rates::forward(const Gemm& gemm) const {
-  return product(gemm.rows, gemm.columns, gemm.inner, gemm.count, gemm.has_weights);
+  return unaligned(gemm) *
+         product(gemm.rows, gemm.columns, gemm.inner, gemm.count, gemm.has_weights);
 }
 
 double Rates::backward(const Gemm& gemm) const {
-  const double inputs = product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights) +
-                        narrowed(gemm, gemm.columns);
+  const double longer = unaligned(gemm);
+  const double inputs =
+      longer * product(gemm.rows, gemm.inner, gemm.columns, gemm.count, gemm.has_weights) +
+      narrowed(gemm, gemm.columns);
   if (lora_ && gemm.has_weights) return inputs;
-  return inputs + product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
+  return inputs +
+         longer * product(gemm.inner, gemm.columns, gemm.rows, gemm.count, gemm.has_weights);
 }
 
 double Rates::attention(double operations) const {
@@ -199,9 +209,9 @@ double Rates::offloaded(double parameters) const {
   return parameters * ((link > 0 ? 2 * kEachWay / link : 0) + kHostBytes / host);
 }
 
-double Rates::send(std::int64_t stride, double bytes) const {
+double Rates::send(double bytes) const {
   // The slowest of all neighbors decides, and some pair of a large job is in different tiers.
-  const double rate = stride >= platform_.per_node
+  const double rate = devices_ > platform_.per_node
                           ? nic_rate(devices_)
                           : platform_.within.bytes_per_second * constants_.within * kMicro;
   return bytes / rate + constants_.send;

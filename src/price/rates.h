@@ -27,10 +27,11 @@ class Rates {
   double all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const;
   /// An update of parameters whose optimizer state the host keeps: transfers, and the host's work.
   double offloaded(double parameters) const;
-  /// Sends between two devices that are `stride` apart.
-  double send(std::int64_t stride, double bytes) const;
+  /// A send from one stage of a pipeline to the next.
+  double send(double bytes) const;
 
  private:
+  double unaligned(const Gemm& gemm) const;
   bool is_across(std::int64_t ranks, std::int64_t stride) const;
   /// The time to narrow rows of a product that are `width` wide, where no kernel before does.
   double narrowed(const Gemm& gemm, double width) const;

@@ -107,7 +107,7 @@ double kept_of(const LayerRow& row, const Layout& layout) {
       break;
   }
   const double share = layout.recompute_share;
-  return share * bytes(row.kept_full) + (1 - share) * bytes(row.kept_selective);
+  return share * bytes(row.kept_full) + (1 - share) * bytes(row.kept);
 }
 
 const Framework& framework_of(const Layout& layout) {

@@ -81,8 +81,8 @@ class TrainingStep {
     backward += accumulation(row, products);
     const auto exchanges = static_cast<double>(row.exchanges);
     const double exchange = exchanges * exchange_us(row);
-    const double route = 2 * rates_.all_to_all(layout_.expert, layout_.tensor,
-                                               static_cast<double>(row.routed.count));
+    const double route =
+        2 * rates_.all_to_all(layout_.expert, 1, static_cast<double>(row.routed.count));
     const double ring_attention = ring_attention_us(row);
     const double communication = exchange + route + ring_attention;
     const double kernels = static_cast<double>(row.kernels) + kExchangeKernels * exchanges;
@@ -179,7 +179,7 @@ class TrainingStep {
     if (layout_.pipeline > 1) {
       const double bytes =
           static_cast<double>(table_[1].output.count) / static_cast<double>(layout_.tensor);
-      sum.send = rates_.send(layout_.tensor * layout_.data * layout_.context, bytes);
+      sum.send = rates_.send(bytes);
     }
     return sum;
   }
@@ -187,8 +187,9 @@ class TrainingStep {
   /// Sharded gradients cannot be accumulated whole: each micro-batch scatters its own, overlapping
   /// the backward pass of the layers before. Those of the first layer of a rank overlap nothing.
   void scatter_gradients(const StageRows& stage, StagePrice& cost) const {
-    const double bytes = gradient_bytes(layout_) * parameters_of(table_, stage);
-    const double scatter = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
+    const double experts = experts_of(table_, stage);
+    const double scatter =
+        shards_us(parameters_of(table_, stage) - experts, experts, gradient_bytes(layout_), 1, 0);
     const double hides = layout_.overlaps_gradients ? cost.backward + cost.recompute : 0;
     const double layers =
         std::max(1., layers_of(stage)) * static_cast<double>(layout_.virtual_stages);
@@ -198,8 +199,9 @@ class TrainingStep {
   /// Sharded weights are gathered before each pass, and gradients scattered after it; both overlap
   /// the passes of neighboring layers.
   void gather_weights(const StageRows& stage, StagePrice& cost) const {
-    const double bytes = kWeightBytes * parameters_of(table_, stage);
-    const double gather = rates_.all_gather(layout_.data * layout_.context, layout_.tensor, bytes);
+    const double experts = experts_of(table_, stage);
+    const double gather =
+        shards_us(parameters_of(table_, stage) - experts, experts, kWeightBytes, 1, 0);
     const double layers = std::max(1., layers_of(stage));
     cost.forward = std::max(cost.forward, gather) + gather / layers;
     cost.backward =
@@ -236,21 +238,23 @@ class TrainingStep {
     const PipelineShape& shape = pipelines_.shape(layout_);
     for (const RankPlan& rank : shape.ranks) {
       double parameters = 0, experts = 0, forward = 0, backward = 0;
-      std::int64_t copies = 1;
+      std::int64_t pipelines = 1;
       for (const auto& [i, share] : rank.parts) {
         parameters += parameters_of(table_, stages[i]) - experts_of(table_, stages[i]);
         experts += experts_of(table_, stages[i]);
         forward += costs[i].forward, backward += costs[i].backward + costs[i].recompute;
-        copies = shape.copies[i];
+        pipelines = shape.copies[i];
       }
-      const double shards = layout_.zero >= 1 ? static_cast<double>(layout_.data) : 1;
-      Exchange sums = gradient_us(parameters, experts, copies);
+      const auto shards = [&](std::int64_t ranks) {
+        return layout_.zero >= 1 ? static_cast<double>(ranks) : 1;
+      };
+      Exchange sums = gradient_us(parameters, experts, pipelines);
       if (layout_.overlaps_gradients && shape.flushes)
         sums = {exposed(sums.gather, forward), exposed(sums.scatter, backward)};
       double gradients = shape.updates * (sums.gather + sums.scatter);
       if (layout_.overlaps_gradients && !shape.flushes)
         gradients = std::max(0., gradients - price.step);
-      const double updated = (parameters + experts) / shards;
+      const double updated = parameters / shards(copies(1)) + experts / shards(expert_copies(1));
       const double optimizer =
           shape.updates * (layout_.host_optimizer ? rates_.offloaded(updated)
                                                   : rates_.moved(constants_.optimizer * updated));
@@ -275,29 +279,39 @@ class TrainingStep {
     double gather = 0, scatter = 0;
   };
 
+  /// Ranks with a copy of a weight, `tp` apart, and of an expert, `ep` apart: the ranks of a stage
+  /// that are next to each other have different experts.
+  std::int64_t copies(std::int64_t pipelines) const {
+    return layout_.data * layout_.context * pipelines;
+  }
+  std::int64_t expert_copies(std::int64_t pipelines) const {
+    return std::max<std::int64_t>(1, copies(pipelines) * layout_.tensor / layout_.expert);
+  }
+
+  static double chunks(double bytes, double bucket) { return bucket > 0 ? bytes / bucket : 1; }
+
+  /// Gathers or scatters `each` bytes of every weight among the ranks that have shards of it.
+  double shards_us(double parameters, double experts, double each, std::int64_t pipelines,
+                   double bucket) const {
+    const double dense = parameters * each, routed = experts * each;
+    return rates_.all_gather(copies(pipelines), layout_.tensor, dense, chunks(dense, bucket)) +
+           rates_.all_gather(expert_copies(pipelines), layout_.expert, routed,
+                             chunks(routed, bucket));
+  }
+
   /// Gradients that were scattered with each micro-batch leave only the weights to be gathered.
   /// `pipelines` is the number of pipelines with a copy of the weights.
   Exchange gradient_us(double parameters, double experts, std::int64_t pipelines) const {
     if (layout_.zero >= 3) return {};
-    const std::int64_t ranks = layout_.data * layout_.context * pipelines;
-    const std::int64_t stride = layout_.tensor;
-    const double bytes = gradient_bytes(layout_);
-    const std::int64_t copies = std::max<std::int64_t>(1, ranks / layout_.expert);
+    const double bytes = gradient_bytes(layout_), bucket = framework_.bucket;
     Exchange us;
-    const auto buckets = [&](double size) {
-      return framework_.bucket > 0 ? size / framework_.bucket : 1;
-    };
     if (layout_.zero >= 1) {
-      const auto moved = [&](double each) {
-        const double dense = parameters * each, routed = experts * each;
-        return rates_.all_gather(ranks, stride, dense, buckets(dense)) +
-               rates_.all_gather(copies, stride * layout_.expert, routed, buckets(routed));
-      };
-      us = {moved(kWeightBytes), layout_.zero == 1 ? moved(bytes) : 0};
+      us.gather = shards_us(parameters, experts, kWeightBytes, pipelines, bucket);
+      if (layout_.zero == 1) us.scatter = shards_us(parameters, experts, bytes, pipelines, bucket);
     } else {
-      us.scatter =
-          rates_.all_reduce(ranks, stride, parameters * bytes, buckets(parameters * bytes)) +
-          rates_.all_reduce(copies, stride * layout_.expert, experts * bytes);
+      us.scatter = rates_.all_reduce(copies(pipelines), layout_.tensor, parameters * bytes,
+                                     chunks(parameters * bytes, bucket)) +
+                   rates_.all_reduce(expert_copies(pipelines), layout_.expert, experts * bytes);
     }
     if (layout_.pipeline > 1) {  // The first and last stage share the embedding.
       us.scatter += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *

@@ -353,16 +353,17 @@ class Transformer final : public Workload {
   }
 
   /// Adds the scores and their use. A causal model computes half of a fused kernel's scores;
-  /// `operations` counts all of them, as published rates do.
+  /// `operations` counts all of them, as published rates do, but only those in reach of windows.
   void add_attention(LayerRow& row, const LayerSlice& slice, double n, double all_tokens) const {
     const double a = static_cast<double>(heads_) / static_cast<double>(slice.tensor);
     const auto s = static_cast<double>(sequence_);
     const auto b = static_cast<double>(slice.micro_batch);
     const double width = head_size() + value_size();
-    const double reach = window_ > 0 && static_cast<double>(window_) < s
-                             ? (s / 2 + static_cast<double>(window_)) / 2
-                             : (bert_ ? s : s / 2);
-    row.operations += 2 * all_tokens * s * static_cast<double>(heads_) * width;
+    const bool is_windowed = window_ > 0 && static_cast<double>(window_) < s;
+    const double reach =
+        is_windowed ? (s / 2 + static_cast<double>(window_)) / 2 : (bert_ ? s : s / 2);
+    const double counted = is_windowed ? 2 * reach : s;
+    row.operations += 2 * all_tokens * counted * static_cast<double>(heads_) * width;
     if (slice.fused_attention) {
       row.attention_operations = 2 * n * reach * a * width;
       return;

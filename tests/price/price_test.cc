@@ -218,8 +218,51 @@ TEST(Price, AWaveMoreTakesAWaveLonger) {
   const double more = rates.product(54. * 256 + 256 * 54, 256, 4096, 1, true);
   EXPECT_NEAR(more / full, 2, .01);
   EXPECT_GT(rates.product(55. * 256, 256, 4096, 1, true), full * 1.05);
-  EXPECT_NEAR(rates.product(4096, 4096, 4092, 1, true) / rates.product(4096, 4096, 4096, 1, true),
-              constants.misaligned, .5);
+}
+
+// Rows of operands are as long as the layer is wide: how many tokens there are changes nothing.
+TEST(Price, ProductsOfOddWidthsTakeLongerWhateverTheTokens) {
+  const Platform platform = find_platform("dgx-a100");
+  const Layout layout;
+  const Constants constants;
+  const Rates rates(platform, layout, constants);
+  const auto time = [&](double tokens, double inner) {
+    const Gemm gemm{tokens, 4096, inner, 1, true};
+    return std::pair(rates.forward(gemm), rates.backward(gemm));
+  };
+  const auto [forward, backward] = time(4096, 4096);
+  const auto [odd_forward, odd_backward] = time(4096, 4092);
+  EXPECT_NEAR(odd_forward / forward, constants.misaligned, .1);
+  EXPECT_NEAR(odd_backward / backward, constants.misaligned, .1);
+  EXPECT_NEAR(time(4092, 4096).second / backward, 1, .01);
+}
+
+/// The step of a layout on a machine whose NICs are `share` as fast.
+double with_nics(const std::string& model, const Layout& layout, double share) {
+  Platform platform = find_platform("dgx-h100");
+  platform.across.bytes_per_second *= share;
+  return StepPricer().price(*find_workload(model), layout, platform, Constants{}).step;
+}
+
+TEST(Price, ShardsOfExpertsMoveBetweenTheRanksThatHaveThem) {
+  Layout layout;
+  layout.data = 64, layout.expert = 8, layout.global_batch = 64, layout.micro_batch = 1;
+  layout.recompute = "full", layout.zero = 1;
+  const double shards_state = price_with("qwen3-235b-a22b", layout, "aws-p4d").step;
+  layout.zero = 3;
+  EXPECT_NEAR(price_with("qwen3-235b-a22b", layout, "aws-p4d").step / shards_state, 1, .05);
+}
+
+TEST(Price, ExpertsOfTensorParallelRanksOnOneHostNeedNoNic) {
+  Layout layout;
+  layout.tensor = 8, layout.expert = 8, layout.global_batch = 16, layout.recompute = "full";
+  EXPECT_EQ(with_nics("mixtral-8x7b", layout, .001), with_nics("mixtral-8x7b", layout, 1));
+}
+
+TEST(Price, StagesOnSeveralHostsSendOverTheirNics) {
+  Layout layout;
+  layout.pipeline = 16, layout.global_batch = 64, layout.micro_batch = 1, layout.recompute = "full";
+  EXPECT_GT(with_nics("llama3-8b", layout, .01), with_nics("llama3-8b", layout, 1) * 1.1);
 }
 
 TEST(Price, CollectivesFollowTheRing) {
@@ -257,7 +300,7 @@ TEST(Price, APipelineSendsForwardAndBack) {
   const Constants constants;
   const LayerTable table = find_workload(kSmallModel)->layers(slice_of(layout));
   const double one =
-      Rates(platform, layout, constants).send(1, static_cast<double>(table[1].output.count));
+      Rates(platform, layout, constants).send(static_cast<double>(table[1].output.count));
   EXPECT_NEAR(price_with(kSmallModel, layout).sends, 2 * 8 * one, 1e-6 * one);
 }
 
