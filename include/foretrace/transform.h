@@ -30,6 +30,7 @@ struct Effect {
                             ///< "changed nothing".
   Applicability applies;    ///< Result of Transform::applies() before the change.
   TimesError times_error = {};
+  TransferDoubt transfers = {};
   std::vector<std::string> doubts = {};  ///< Why the grade is fair at best.
   Nanoseconds host_saved{0};             ///< Host work that is gone, if it happened in every step.
   double slower = 1;  ///< Up to this many times the step time is possible, as one of `doubts` says.
@@ -109,6 +110,10 @@ class Transform : public Described {
 
   /// REQUIRES: apply() has accepted the settings.
   virtual JobChange job_change() const { return {}; }
+
+  /// Whether settings say what the job is like afterwards, relative to what was recorded, so that a
+  /// second one of this kind would take the first one's result for the recording.
+  virtual bool happens_once() const { return false; }
 
   /// Path of another trace that the transform learns from; empty if there is none.
   virtual std::string donor() const { return {}; }

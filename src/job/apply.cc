@@ -37,6 +37,7 @@ class Application {
                              .figures = std::move(effect.figures),
                              .applies = std::move(effect.applies),
                              .times_error = std::move(effect.times_error),
+                             .transfers = effect.transfers,
                              .doubts = std::move(effect.doubts),
                              .host_saved = effect.host_saved,
                              .slower = effect.slower,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -132,6 +133,11 @@ void add_step(std::string use, std::unique_ptr<Transform> transform, Scenario& s
         fmt::format("must be at most {} steps in one question, because each is applied to "
                     "everything that those before it added",
                     kMaxSteps));
+  const auto is_same = [&](const std::unique_ptr<Transform>& earlier) {
+    return typeid(*earlier) == typeid(*transform);
+  };
+  if (transform->happens_once() && std::ranges::any_of(scenario.transforms, is_same))
+    throw Error("is given twice, but starts from what was recorded: give one of them");
   scenario.uses.push_back(std::move(use));
   scenario.transforms.push_back(std::move(transform));
 }

@@ -324,6 +324,15 @@ TEST(Interval, UnexplainedTimeIsOpenTowardsMoreOfTheChange) {
   EXPECT_EQ(part(b, "unexplained")->upper, b.predicted.step_time);
 }
 
+TEST(Interval, TransfersThatNothingHidesAreAsUnsureAsTheirPrice) {
+  const Interval interval =
+      interval_of({.point = 100us, .transfers = {{40us, {.faster = 1.25, .slower = 2}, "text"}}});
+  ASSERT_EQ(interval.parts.size(), 2U);
+  EXPECT_EQ(interval.parts[1].source, "transfers");
+  EXPECT_NEAR(static_cast<double>(interval.parts[1].lower.count()), 92'000, 500);
+  EXPECT_NEAR(static_cast<double>(interval.parts[1].upper.count()), 140'000, 2'000);
+}
+
 // The second stream waits for the first only because times suggest so. With kernels of the first
 // at a tenth, the second starts earlier if the wait is there and no earlier than before if not.
 TEST(Interval, InferredWaitsAreReplayedWithout) {

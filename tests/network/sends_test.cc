@@ -54,6 +54,17 @@ TEST(Sends, ANodeMoreAddsThePeersOnIt) {
   EXPECT_NEAR(more, wire + 4 * .65 * 14, 10);
 }
 
+// The ninth rank of two nodes of eight exchanges eight ninths of its buffer over its own NIC.
+TEST(Sends, ARankAloneOnItsNodeSendsNearlyAllOverItsNic) {
+  RankPlaces places{
+      .ranks = 9, .nodes = 2, .per_node = 8, .intra = 370, .inter = 8 * 48, .nics = 8};
+  const double us = sends_us(Operation::all_to_all, places, 90, Bytes{64 << 20});
+  EXPECT_NEAR(us, (64 << 20) / 48e3 * 8 / 9, 150);
+  places.inter = 3, places.nics = 1;  // One NIC for all: the full node's is as busy.
+  EXPECT_NEAR(sends_us(Operation::all_to_all, places, 90, Bytes{64 << 20}),
+              (64 << 20) / 3e3 * 8 / 9, 300);
+}
+
 /// Median error of measured rows of 1 MiB and more, from the machine alone.
 double off(const std::string& machine, const std::string& rows, Operation operation) {
   const std::string path =

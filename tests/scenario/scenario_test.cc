@@ -170,6 +170,13 @@ TEST(Scenario, HasAtMostAThousandSteps) {
             "to everything that those before it added");
 }
 
+// The second would take the first one's workers for the recorded ones.
+TEST(Scenario, StepsThatStartFromTheRecordingAreGivenOnce) {
+  EXPECT_EQ(parsed(R"({"transforms": [{"use": "loader", "workers": 4}, {"use": "amp"},
+                      {"use": "loader", "workers": 8}]})"),
+            "transforms[2]: is given twice, but starts from what was recorded: give one of them");
+}
+
 TEST_F(ScenarioFiles, NameThePlaceOfAnError) {
   EXPECT_EQ(message(write("amp.json",
                           R"({"transforms": [{"use": "amp"}, {"use": "split", "slices": 0}]})")),

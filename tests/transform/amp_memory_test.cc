@@ -62,8 +62,8 @@ TEST(AmpMemory, CastsOfWeightsAreGoneBehindTheForwardPass) {
   Graph graph = parse_graph(kAmpAttention);
   read_transform_text("amp")->apply(graph, {});
   const Allocation& casts = graph.allocations().back();
-  EXPECT_EQ(graph.name(casts.made_by), "gemm");
-  EXPECT_EQ(graph.name(casts.freed_by), "gemm_pv");
+  EXPECT_EQ(graph.name(casts.made_by), "gemm (half)");
+  EXPECT_EQ(graph.name(casts.freed_by), "gemm_pv (half)");
 }
 
 TEST(AmpMemory, CastsOfWeightsAreKeptForTheBackwardPassThatReadsThem) {
@@ -73,7 +73,7 @@ TEST(AmpMemory, CastsOfWeightsAreKeptForTheBackwardPassThatReadsThem) {
     @alloc 8MiB use=activation op="aten::linear": gemm .. b writes gemm reads relu, b
   )");
   read_transform_text("amp")->apply(graph, {});
-  EXPECT_EQ(graph.name(graph.allocations().back().freed_by), "b");
+  EXPECT_EQ(graph.name(graph.allocations().back().freed_by), "b (half)");
 }
 
 // A snapshot, in which nobody knows who reads what. The gradient of the logits has the size of the

@@ -99,6 +99,17 @@ TEST(Amp, AppliesToThePartThatIsNotInHalfPrecisionYet) {
   EXPECT_EQ(applies("stream: volta_fp16_s884gemm 30, triton_poi_fused_0 20").share, 0);
 }
 
+TEST(Amp, KernelsThatItMadeFasterCountAsNarrow) {
+  Graph graph = parse_graph("stream: volta_sgemm 90, x_elementwise 60");
+  const auto amp = read_transform_text("amp");
+  amp->apply(graph, {});
+  const Nanoseconds product = graph.task(TaskId{0}).duration;
+  EXPECT_LT(product, 90us);
+  EXPECT_EQ(amp->applies(graph).share, 0);
+  amp->apply(graph, {});
+  EXPECT_EQ(graph.task(TaskId{0}).duration, product);
+}
+
 TEST(Amp, LeavesDoublePrecisionAndProgramsWithoutAFramework) {
   for (const char* stream : {"stream: \"elementwise_kernel<double>\" 90, other_kernel 10",
                              "stream: flux_kernel 90, other_kernel 10"}) {

@@ -145,6 +145,15 @@ TEST(BatchSize, ActivationsGrowAndGradientsDoNot) {
   EXPECT_EQ(to_text(effect.figures.at(1)), "12 kB");
 }
 
+// Otherwise later changes of device or precision would take arithmetic for traffic of memory.
+TEST(BatchSize, FlopsOfThePassesGrow) {
+  Graph graph =
+      parse_graph("s: gemm 90 {phase=forward flops=100}, adam 20 {phase=update flops=50}");
+  read_transform_text("batch_size:factor=4")->apply(graph, {});
+  EXPECT_DOUBLE_EQ(graph.task(TaskId{0}).flops, 400);
+  EXPECT_DOUBLE_EQ(graph.task(TaskId{1}).flops, 50);
+}
+
 TEST(BatchSize, TimeAndMemoryNeverShrinkWithTheBatch) {
   Nanoseconds length{};
   Bytes peak{};

@@ -16,6 +16,11 @@ struct TimesError {
   std::string text = {};  ///< Where from: "rates of operations on mi300x, ...".
 };
 
+/// Four fifths of measured transfers are from 1 / `faster` to `slower` times as long as priced.
+struct TransferDoubt {
+  double faster = 1, slower = 1;
+};
+
 /// "does not apply: ..." or "applies to 38.0 %: ..."; empty if it applies to all.
 std::string to_text(const Applicability& applies);
 

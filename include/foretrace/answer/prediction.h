@@ -56,6 +56,7 @@ struct AppliedStep {
   std::vector<Figure> figures{};
   Applicability applies{};
   TimesError times_error{};
+  TransferDoubt transfers{};
   std::vector<std::string> doubts{};  ///< Why the grade is fair at best.
   Nanoseconds host_saved{0};          ///< In all steps, as Effect::host_saved.
   double slower = 1;                  ///< Up to this many times the step time is possible.

@@ -219,6 +219,22 @@ void add_slower_times(const Prediction& prediction, IntervalInputs& inputs) {
   }
 }
 
+/// Where transfers were priced, the part of them that nothing hides is as unsure as their price.
+void add_transfers(const Prediction& prediction, IntervalInputs& inputs) {
+  const Nanoseconds exposed = prediction.predicted_breakdown.communication;
+  if (part_of(exposed, inputs.point) < kVisibleMove) return;
+  for (const AppliedStep& step : prediction.steps) {
+    const TransferDoubt& doubt = step.transfers;
+    if (doubt.slower <= 1) continue;
+    inputs.transfers.push_back(
+        {exposed, doubt,
+         fmt::format("transfers of {} take from 1/{} to {} times as long as priced, which nothing "
+                     "hides for {}",
+                     kind_of(step.use), to_fixed(doubt.faster, 2), to_fixed(doubt.slower, 2),
+                     to_text(exposed))});
+  }
+}
+
 /// Time that each task waited for other ranks, by recorded rank and task.
 std::vector<std::vector<Nanoseconds>> waits_of_steps(const JobRanks& job) {
   std::vector<std::vector<Nanoseconds>> waits;
@@ -287,6 +303,7 @@ IntervalInputs interval_inputs(const IntervalEvidence& evidence) {
   add_time_without_inferred(evidence, inputs);
   add_time_if_unexplained_scales(prediction, inputs);
   add_slower_times(prediction, inputs);
+  add_transfers(prediction, inputs);
   return inputs;
 }
 

@@ -50,6 +50,7 @@ class IntervalDraws {
     add_variation();
     for (const ErrorScale& model : inputs.models) add_model(model);
     for (const AlternativeTime& alternative : inputs.alternatives) add_alternative(alternative);
+    for (const UnsureTransfers& transfers : inputs.transfers) add_transfers(transfers);
     if (inputs.replay_error >= kVisibleError) add_replay();
   }
 
@@ -145,6 +146,15 @@ class IntervalDraws {
     add(alternative.source, [&](std::size_t, RandomGenerator& draws) {
       return draws.uniform() * distance;
     }).text = alternative.text;
+  }
+
+  void add_transfers(const UnsureTransfers& transfers) {
+    const auto exposed = static_cast<double>(transfers.exposed.count());
+    add("transfers", [&](std::size_t, RandomGenerator& draws) {
+      const double far = draws.normal();
+      const double factor = far < 0 ? transfers.doubt.faster : transfers.doubt.slower;
+      return exposed * (std::pow(factor, far / kDeviations) - 1);
+    }).text = transfers.text;
   }
 
   void add_replay() {

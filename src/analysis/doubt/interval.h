@@ -14,6 +14,7 @@
 //                   with the rest
 //     lower_bound   somewhere up to the greatest time that a change names, where it knows that its
 //                   own is a lower bound
+//     transfers     those that nothing hides, from the 10th to the 90th percentile of measured ones
 //     replay        the error of the unmodified replay, either way
 //
 // So four of five steps of the changed job are expected in it. It ignores influences that no source
@@ -35,6 +36,13 @@ struct AlternativeTime {
   std::string text;
 };
 
+/// Transfers that nothing hides, and what is known of their times.
+struct UnsureTransfers {
+  Nanoseconds exposed{0};
+  TransferDoubt doubt;
+  std::string text;
+};
+
 struct IntervalInputs {
   Nanoseconds point{0};
   /// Observed or replayed step times: draws of the time that a step may take.
@@ -48,6 +56,7 @@ struct IntervalInputs {
   Nanoseconds least{0};                 ///< No error of a what-if leads much below this, ...
   Nanoseconds greatest{0};              ///< ... or above this; 0: unlimited.
   std::vector<AlternativeTime> alternatives = {};
+  std::vector<UnsureTransfers> transfers = {};
   double replay_error = 0;
 };
 

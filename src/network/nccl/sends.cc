@@ -32,8 +32,16 @@ Volumes volumes_of(Operation operation, const RankPlaces& places, double n) {
   const double g = places.per_node, p = places.ranks, nodes = places.nodes;
   const bool many = places.nodes > 1;
   if (operation == Operation::all_to_all)
-    return {n / p * (g - 1 + nccl::kOwnCopy), n * (nodes - 1) / nodes, n / p, (nodes - 1) * g};
+    return {n / p * (g - 1 + nccl::kOwnCopy), n * (p - g) / p, n / p, (nodes - 1) * g};
   return {p > 1 ? n : 0, many ? n : 0, n, many ? 1.0 : 0.0};
+}
+
+/// The time for all that a rank of the last node, which may have fewer than the others, sends to
+/// other nodes: more of its peers are there, and it shares fewer NICs with fewer ranks.
+double across_from_last(const RankPlaces& places, double nic, double message) {
+  const double p = places.ranks, full = (places.nodes - 1.0) * places.per_node;
+  const double last = std::max(1.0, p - full);
+  return message * (p - last) / (std::min(places.inter, last * nic) / last);
 }
 
 }  // namespace
@@ -86,7 +94,8 @@ double sends_us(Operation operation, const RankPlaces& places, std::int64_t arch
   if (operation == Operation::send_receive) {
     across = slower * volumes.across / std::min(nic, peer_rate(channels));
   } else {
-    across = slower * volumes.across / (places.inter / places.per_node) +
+    across = slower * std::max(volumes.across / (places.inter / places.per_node),
+                               across_from_last(places, nic, volumes.message)) +
              volumes.message / own_copy_rate(channels);
   }
   return latency + hop(2) + (volumes.peers - 1) * kPeer * hop(2) + std::max(within, across);

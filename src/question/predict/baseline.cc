@@ -1,5 +1,6 @@
 #include "question/predict/baseline.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,6 +14,14 @@
 #include "question/predict/replayed_rank.h"
 
 namespace foretrace {
+namespace {
+
+/// Whether the interval depends on what the device does in a step.
+bool has_doubt_of_its_own(const AppliedStep& step) {
+  return step.times_error.share > 0 || step.transfers.slower > 1;
+}
+
+}  // namespace
 
 Baseline baseline_of(const Inference& inference, bool reasons) {
   Timeline replayed = simulate(inference.graph, {.reasons = reasons});
@@ -27,6 +36,8 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
   note_question(scenario, prediction);
   describe_edit(scenario, edited, options.memory, prediction);
   note_edit(edited, prediction);
+  if (std::ranges::any_of(prediction.steps, has_doubt_of_its_own))
+    prediction.predicted_breakdown = breakdown(edited.graph, edited.timeline);
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, edited.graph, variation, baseline.user_outcomes, prediction);
   widen_for_added_ranks(scenario, prediction);

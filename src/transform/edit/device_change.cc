@@ -1,6 +1,7 @@
 #include "transform/edit/device_change.h"
 
 #include <fmt/core.h>
+#include <map>
 
 #include "base/contains.h"
 #include "base/numbers/scaling.h"
@@ -76,6 +77,15 @@ bool limited_by_arithmetic(const Task& task, const OperationRate& rate) {
   if (task.flops <= 0 || rate.flops_per_second <= 0) return true;
   const double seconds = static_cast<double>((task.duration - rate.start).count()) * 1e-9;
   return task.flops / rate.flops_per_second >= kExplained * seconds;
+}
+
+void name_narrow(Graph& graph, const std::vector<TaskId>& kernels, std::string_view type) {
+  std::map<NameId, NameId> narrow;
+  for (const TaskId id : kernels) {
+    const auto [found, added] = narrow.try_emplace(graph.task(id).name);
+    if (added) found->second = graph.names().intern(fmt::format("{} ({})", graph.name(id), type));
+    graph.task(id).name = found->second;
+  }
 }
 
 DeviceModel device_for(const Graph& graph, const Context& context, std::string_view setting,

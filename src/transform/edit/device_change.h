@@ -54,6 +54,10 @@ Arithmetic arithmetic_of(const KernelClass& kernel, const DeviceModel& device);
 /// at `rate`: its known operations explain half of its time or more, or they are not known.
 bool limited_by_arithmetic(const Task& task, const OperationRate& rate);
 
+/// Gives kernels that now compute in `type` names that say so, for later changes and for another of
+/// the same kind.
+void name_narrow(Graph& graph, const std::vector<TaskId>& kernels, std::string_view type);
+
 /// The built-in device that a graph's work was recorded on; nullptr if it is not known.
 const DeviceModel* recorded_device(const Graph& graph);
 

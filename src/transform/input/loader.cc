@@ -31,6 +31,8 @@ class Loader final : public Transform {
  public:
   void describe(Fields& fields) override { settings_.describe(fields); }
 
+  bool happens_once() const override { return true; }
+
   Effect apply(Graph& graph, const Context&) const override {
     settings_.check();
     Batches batches = find_batches(graph);

@@ -80,6 +80,7 @@ class ContextParallel final : public Transform {
         "{} GPUs share the sequence; of {} of transfers a step attention hides all but {}", gpus_,
         to_text(sent), to_text(exposed));
     effect.figures = {{"transfer_per_step", sent}, {"exposed_per_step", exposed}};
+    effect.transfers = network.doubt();
     effect.assumptions = network.assumed();
     effect.assumptions.emplace_back(
         "positions are distributed such that causal attention takes the same time on every GPU; "

@@ -27,13 +27,13 @@ std::size_t DividedModel::blocks() const {
 
 void DividedModel::divide_kernels(double part, const std::function<bool(const Task&)>& divides) {
   BatchWork work(graph_, 1);
-  std::vector<std::pair<TaskId, Nanoseconds>> times;
+  std::vector<std::pair<TaskId, TaskWork>> shares;
   for (const auto& [id, unit] : units_.unit) {
     if (graph_.task(id).kind == TaskKind::kernel && divides(graph_.task(id)))
-      times.emplace_back(id, work.duration(id, part));
+      shares.emplace_back(id, work.grown(id, part));
   }
-  for (const auto& [id, time] : times) graph_.task(id).duration = time;
-  changed_ += times.size();
+  for (const auto& [id, share] : shares) share.set(graph_.task(id));
+  changed_ += shares.size();
 }
 
 void DividedModel::add_behind_blocks(Phase phase, const std::string& name, Nanoseconds time,

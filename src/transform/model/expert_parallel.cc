@@ -103,6 +103,7 @@ class ExpertParallel final : public Transform {
         counted(layers.size(), "run"), to_text(all), to_text(longer), network.described());
     effect.figures = {
         {"all_to_all", exchange}, {"transfers", all}, {"load_of_the_busiest", busiest}};
+    effect.transfers = network.doubt();
     effect.assumptions = network.assumed();
     effect.assumptions.emplace_back(
         "each run of expert kernels is one layer; tokens in excess of the capacity are dropped at "

@@ -146,8 +146,9 @@ class TensorParallel final : public Transform {
       const bool is_attention = serving.is_attention(now);
       if (is_attention || serving.runs_experts(now) ||
           classes.of(now.name).bound == Boundness::compute) {
-        graph.task(id).duration =
-            floor + scaled(now.duration - floor, 1. / static_cast<double>(gpus_));
+        Task& task = graph.task(id);
+        task.duration = floor + scaled(now.duration - floor, 1. / static_cast<double>(gpus_));
+        task.flops /= static_cast<double>(gpus_);
         ++effect.changed;
       }
       if (!is_attention) continue;
@@ -167,6 +168,7 @@ class TensorParallel final : public Transform {
     effect.summary = fmt::format("{} GPUs share each layer, for {} of all-reduces behind {}", gpus_,
                                  to_text(exchanged), counted(layers, "kernel") + " of attention");
     effect.figures = {{"transfers", exchanged}};
+    effect.transfers = network.doubt();
     effect.assumptions = network.assumed();
     effect.assumptions.emplace_back(
         "products, experts and attention take their part of the time, but not less than the "
@@ -205,6 +207,7 @@ class TensorParallel final : public Transform {
                     counted(model.blocks(), "block"), scheme_, to_text(model.transfer_per_step()));
     effect.figures = {{"transfer_per_step", model.transfer_per_step()},
                       {"blocks", static_cast<double>(model.blocks())}};
+    effect.transfers = networks.doubt();
     effect.assumptions = networks.assumed();
     effect.assumptions.emplace_back(
         "products take their part of the time, but not less than the shortest kernel; collectives "

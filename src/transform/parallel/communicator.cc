@@ -10,6 +10,10 @@
 namespace foretrace {
 namespace {
 
+TransferDoubt wider(TransferDoubt a, TransferDoubt b) {
+  return {std::max(a.faster, b.faster), std::max(a.slower, b.slower)};
+}
+
 /// Returns the algorithm that "auto" means on a uniform network without servers.
 const char* usual_algorithm(Operation operation) {
   switch (operation) {
@@ -112,9 +116,12 @@ const std::vector<std::string>& Communicator::assumed() const {
   return machine_ ? machine_->assumed() : nothing;
 }
 
-Nanoseconds Communicator::priced(Operation operation, Bytes bytes) const {
-  if (machine_ && settings_.algorithm == "auto")
-    return from_microseconds(machine_->by_nccl(operation, bytes).us);
+Nanoseconds Communicator::priced(Operation operation, Bytes bytes) {
+  if (machine_ && settings_.algorithm == "auto") {
+    const MachineCollectives::NcclEstimate estimate = machine_->by_nccl(operation, bytes);
+    doubt_ = wider(doubt_, {estimate.faster, estimate.slower});
+    return from_microseconds(estimate.us);
+  }
   return on_links(operation, bytes);
 }
 
@@ -193,6 +200,12 @@ PacketRun Communicators::send_packets(const std::vector<PacketRequest>& requests
                            .unimportant = request.unimportant});
   }
   return simulate_packets(among(most).packet_paths(widest), settings, collectives, times);
+}
+
+TransferDoubt Communicators::doubt() const {
+  TransferDoubt widest;
+  for (const auto& [ranks, communicator] : known_) widest = wider(widest, communicator.doubt());
+  return widest;
 }
 
 std::vector<std::string> Communicators::assumed() const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "foretrace/answer/applicability.h"
 #include "foretrace/fields.h"
 #include "network/collective.h"
 #include "network/nccl/machine_collectives.h"
@@ -50,6 +51,9 @@ class Communicator {
   /// Returns the closed-form time of prepare() on the same links.
   Nanoseconds on_links(Operation operation, Bytes bytes) const;
 
+  /// The widest of all times that were asked for.
+  TransferDoubt doubt() const { return doubt_; }
+
   std::int64_t workers() const { return workers_; }
   /// "8 GPUs of dgx-a100", "16 GPUs over 12.5 GB/s".
   const std::string& described() const { return described_; }
@@ -57,7 +61,7 @@ class Communicator {
   const std::vector<std::string>& assumed() const;
 
  private:
-  Nanoseconds priced(Operation operation, Bytes bytes) const;
+  Nanoseconds priced(Operation operation, Bytes bytes);
   MachineCollectives::Run run(Operation operation, Bytes bytes) const;
   LinkCost uniform_cost() const;
 
@@ -66,6 +70,7 @@ class Communicator {
   std::unique_ptr<MachineCollectives> machine_;  ///< Null on a uniform network.
   std::string described_;
   std::map<std::pair<Operation, std::int64_t>, Nanoseconds> known_;
+  TransferDoubt doubt_;
 };
 
 /// A collective to send as packets, next to others on the same network.
@@ -97,6 +102,7 @@ class Communicators {
   PacketRun send_packets(const std::vector<PacketRequest>& requests, const PacketSettings& settings,
                          std::vector<CollectiveTimes>& times);
 
+  TransferDoubt doubt() const;
   /// The assumptions of the smallest communicator; empty before one was asked for.
   std::vector<std::string> assumed() const;
   /// REQUIRES: one was asked for.

@@ -74,6 +74,7 @@ class DataParallel final : public Transform {
                                  counted(totals.buckets / found.passes.size(), "bucket"),
                                  communicator.described());
     effect.figures = exchange.figures(found.passes.size());
+    effect.transfers = communicator.doubt();
     effect.assumptions = communicator.assumed();
     assume_gradients(found, effect.assumptions);
     effect.assumptions.emplace_back(

@@ -201,6 +201,7 @@ class PriorityPropagation final : public Transform {
     effect.figures = {{"gradient_bytes", largest},
                       {"transfer_per_step", transfer / steps},
                       {"lateness_per_step", lateness / steps}};
+    effect.transfers = communicator.doubt();
     effect.assumptions = communicator.assumed();
     assume_gradients(found, effect.assumptions);
     effect.assumptions.emplace_back(

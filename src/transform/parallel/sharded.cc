@@ -172,6 +172,7 @@ class Sharding {
     effect.figures.push_back({"wire_bytes_per_step", Bytes{static_cast<std::int64_t>(wire)}});
     for (const Figure& figure : exchange_.figures(found_.passes.size()))
       if (figure.name != "gradient_bytes") effect.figures.push_back(figure);
+    effect.transfers = within_.doubt();
     for (const std::string& one : within_.assumed()) effect.assumptions.push_back(one);
     if (!has_parameters)
       effect.assumptions.emplace_back("parameters take as many bytes as gradients");

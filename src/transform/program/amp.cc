@@ -118,10 +118,12 @@ class Amp final : public Transform, public Retimes {
     const bool only_memory = memory_ && !graph.allocations().empty() && has_no_kernel(graph);
     if (only_memory) chosen.assign(chosen.size(), 1);
     const auto kernels = only_memory ? std::vector<TaskId>() : where_.select_some(graph);
+    std::vector<TaskId> narrowed;
     for (const TaskId task : kernels) {
       chosen[index(task)] = 1;
       half[index(task)] =
           graph.task(task).kind == TaskKind::kernel && kinds.in_half(graph.task(task));
+      if (gains(graph.task(task), kinds) == Gain::faster) narrowed.push_back(task);
       speed_up(graph, task, kinds, factors, tally);
     }
     const auto is_converted = [&](TaskId task) {
@@ -142,6 +144,7 @@ class Amp final : public Transform, public Retimes {
     Effect effect = effect_of(tally, factors);
     if (!only_memory) note_half(kinds, effect);
     change_memory(graph, chosen, half, effect);
+    name_narrow(graph, narrowed, "half");
     return effect;
   }
 

@@ -114,7 +114,9 @@ void BatchWork::find_casts() {
   }
 }
 
-bool BatchWork::grows(TaskId task) { return duration(task, most_) != graph_.task(task).duration; }
+bool BatchWork::grows(TaskId task) {
+  return duration(task, most_, 1) != graph_.task(task).duration;
+}
 
 bool BatchWork::grows(std::uint32_t allocation) const {
   const Allocation& block = graph_.allocations()[allocation];
@@ -213,6 +215,15 @@ Bytes BatchWork::bytes(TaskId id, double factor) const {
   return Bytes{static_cast<std::int64_t>(std::min(wanted, 1e18))};
 }
 
+double BatchWork::flops(TaskId id, double factor) const {
+  const Task& task = graph_.task(id);
+  return task.phase == Phase::update || growing_share(id) == 0 ? task.flops : task.flops * factor;
+}
+
+TaskWork BatchWork::grown(TaskId id, double factor, double before) {
+  return {duration(id, factor, before), bytes(id, factor), flops(id, factor)};
+}
+
 double growth_factor(double factor, const std::optional<std::int64_t>& from,
                      const std::optional<std::int64_t>& to) {
   if (from.has_value() != to.has_value())
@@ -228,15 +239,13 @@ void grow_work(Graph& graph, BatchWork& work, const std::vector<double>& factors
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
     const TaskId id{i};
     if (graph.removed(id) || !work.grows(id)) continue;
-    const Nanoseconds wanted = work.duration(id, factors[i], before[i]);
-    const Bytes bytes = work.bytes(id, factors[i]);
+    const TaskWork wanted = work.grown(id, factors[i], before[i]);
     Task& task = graph.task(id);
     ++tally.tasks;
     add(tally.before, task.duration);
-    add(tally.after, wanted);
-    if (wanted != task.duration || bytes != task.bytes) ++tally.changed;
-    task.duration = wanted;
-    task.bytes = bytes;
+    add(tally.after, wanted.duration);
+    if (wanted.duration != task.duration || wanted.bytes != task.bytes) ++tally.changed;
+    wanted.set(task);
   }
 }
 

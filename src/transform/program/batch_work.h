@@ -30,15 +30,23 @@
 
 namespace foretrace {
 
+/// What a task does, and how long that takes.
+struct TaskWork {
+  Nanoseconds duration{};
+  Bytes bytes{};
+  double flops = 0;
+
+  void set(Task& task) const { task.duration = duration, task.bytes = bytes, task.flops = flops; }
+};
+
 class BatchWork {
  public:
   /// `most`: the greatest factor that will be asked about.
   explicit BatchWork(const Graph& graph, double most = 1e6);
 
-  /// How long `task` takes with a batch `factor` times as large, where earlier changes made the
-  /// recorded one `before` times as large. A factor and then its inverse give the same time.
-  Nanoseconds duration(TaskId task, double factor, double before = 1);
-  Bytes bytes(TaskId task, double factor) const;
+  /// The work of `task` with a batch `factor` times as large, where earlier changes made the
+  /// recorded one `before` times as large. A factor and then its inverse give the same work.
+  TaskWork grown(TaskId task, double factor, double before = 1);
 
   /// Whether a task takes longer for some batch.
   bool grows(TaskId task);
@@ -51,6 +59,9 @@ class BatchWork {
   bool grows(std::uint32_t allocation) const;
 
  private:
+  Nanoseconds duration(TaskId task, double factor, double before);
+  Bytes bytes(TaskId task, double factor) const;
+  double flops(TaskId task, double factor) const;
   /// The share of a task's bytes that follows the batch; 1 if unknown.
   double growing_share(TaskId task) const;
   bool copies_samples(const Task& task) const;

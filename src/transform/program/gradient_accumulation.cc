@@ -117,17 +117,13 @@ class GradientAccumulation final : public Transform {
 
   static void shrink(Graph& graph, double share) {
     BatchWork work(graph);
-    std::vector<std::pair<Nanoseconds, Bytes>> wanted(graph.task_count());
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i)
-      wanted[i] = {work.duration(TaskId{i}, share), work.bytes(TaskId{i}, share)};
+    std::vector<TaskWork> wanted(graph.task_count());
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) wanted[i] = work.grown(TaskId{i}, share);
     std::vector<std::uint32_t> blocks;
     for (std::uint32_t i = 0; i < graph.allocations().size(); ++i) {
       if (work.grows(i)) blocks.push_back(i);
     }
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      graph.task(TaskId{i}).duration = wanted[i].first;
-      graph.task(TaskId{i}).bytes = wanted[i].second;
-    }
+    for (std::uint32_t i = 0; i < graph.task_count(); ++i) wanted[i].set(graph.task(TaskId{i}));
     for (const std::uint32_t number : blocks)
       replace_block(graph, number, resized(graph.allocations()[number], share, "micro_batches"));
   }

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
-#include <map>
 
 #include "base/contains.h"
 #include "base/numbers/scaling.h"
@@ -93,7 +92,7 @@ class Quantize final : public Transform {
         if (tally.factors[index(id)] > 0) changed.push_back(id);
       }
     }
-    rename(graph, changed);
+    name_narrow(graph, changed, to_);
     Effect effect = effect_of(device, there, tally);
     if (memory_) shrink_weights(graph, tally, effect);
     return effect;
@@ -141,16 +140,6 @@ class Quantize final : public Transform {
 
   bool needs_wide_weights(const Graph& graph) const {
     return type().arithmetic >= Arithmetic::int8 && trains(graph);
-  }
-
-  /// Gives narrow products names that say so, for other changes and for another of this kind.
-  void rename(Graph& graph, const std::vector<TaskId>& products) const {
-    std::map<NameId, NameId> narrow;
-    for (const TaskId id : products) {
-      const auto [found, added] = narrow.try_emplace(graph.task(id).name);
-      if (added) found->second = graph.names().intern(fmt::format("{} ({})", graph.name(id), to_));
-      graph.task(id).name = found->second;
-    }
   }
 
   static bool is_product(const Task& task, KernelClasses& classes) {

@@ -18,6 +18,8 @@ class RemoveProfiler final : public Transform {
                 Nanoseconds(0));
   }
 
+  bool happens_once() const override { return true; }
+
   Effect apply(Graph& graph, const Context&) const override {
     const Nanoseconds cost =
         per_record_ > Nanoseconds(0) ? per_record_ : graph.unexplained().per_record;
