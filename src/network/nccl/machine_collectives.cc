@@ -15,11 +15,11 @@ namespace {
 /// NCCL's hop over NVLink with protocol Simple. Here it only decides how pipelines cut the data.
 constexpr Nanoseconds kHopTime{3400};
 
-/// Factors that contain four fifths of published times. Within a host: H100, H200, A100 and GB200,
-/// each with only two numbers of its own known (1.06 to 1.17); other devices and PCIe, as each of
-/// these by NCCL's latencies (1.17 to 1.6). Across hosts: InfiniBand; and Slingshot, where 2 to 128
-/// hosts took up to 14 times as long between 4 KiB and 512 MiB, and 1.1 times from there on. Where
-/// copies go through the memory of the host, all ranks share it.
+/// Factors that contain four fifths of published times. Within a host: H100, A100 and GB200 by
+/// NVLink, each with only two numbers of its own known (1.06 to 1.17); other devices and PCIe, as
+/// each of these by NCCL's latencies (1.17 to 1.6). Across hosts: InfiniBand; and Slingshot, where
+/// 2 to 128 hosts took up to 14 times as long between 4 KiB and 512 MiB, and 1.1 times from there
+/// on. Where copies go through the memory of the host, all ranks share it.
 constexpr double kWithin = 1.17, kWithinOthers = 1.5, kAcross = 1.3, kAcrossOthers = 4;
 constexpr double kOfEachRank = 1.3;
 constexpr std::int64_t kLongEnough = 512 << 20, kLeastMeasured = 80;

@@ -238,23 +238,30 @@ double host_latency_us(NcclAlgorithm algorithm, NcclProtocol protocol, LinkKind 
              kHopLatency[is_nvlink ? 0 : 1][way][form];
 }
 
+namespace {
+
+/// The latency of a path within a host.
+double latency_within(const NcclPath& path, const NcclSystem& system, Operation operation) {
+  const bool is_tree = path.algorithm == NcclAlgorithm::tree;
+  if (!is_tree && path.algorithm != NcclAlgorithm::ring) return path.latency_us;
+  const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
+  const double along_ring = flows_once ? 1 : steps_of(operation, system.ranks);
+  return host_latency_us(path.algorithm, path.protocol, system.intra, system.architecture,
+                         is_tree ? 2. * (system.ranks - 1) : along_ring);
+}
+
+}  // namespace
+
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes) {
-  const bool is_tree = path.algorithm == NcclAlgorithm::tree;
-  const bool is_ring = path.algorithm == NcclAlgorithm::ring;
-  const bool is_simple_ring = is_ring && path.protocol == NcclProtocol::simple;
-  const bool is_nvls = !is_tree && !is_ring && path.algorithm != NcclAlgorithm::pat;
+  const bool is_simple_ring =
+      path.algorithm == NcclAlgorithm::ring && path.protocol == NcclProtocol::simple;
+  const bool is_nvls =
+      path.algorithm == NcclAlgorithm::nvls || path.algorithm == NcclAlgorithm::nvls_tree;
   const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
   const bool is_one = system.nodes == 1;
-  double latency = path.latency_us;
-  double wire = estimate_us(path, system, operation, bytes) - latency;
-  if (is_one && (is_ring || is_tree)) {
-    const double hops = is_tree      ? 2. * (system.ranks - 1)
-                        : flows_once ? 1
-                                     : steps_of(operation, system.ranks);
-    latency =
-        host_latency_us(path.algorithm, path.protocol, system.intra, system.architecture, hops);
-  }
+  const double latency = is_one ? latency_within(path, system, operation) : path.latency_us;
+  double wire = estimate_us(path, system, operation, bytes) - path.latency_us;
   if (is_simple_ring && !flows_once) {
     // The copy runs at the speed of the links between devices of one node, whatever limits the
     // ring.
