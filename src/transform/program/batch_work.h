@@ -30,7 +30,7 @@
 
 namespace foretrace {
 
-/// What a task does, and how long that takes.
+/// The work of a task, and the time it takes.
 struct TaskWork {
   Nanoseconds duration{};
   Bytes bytes{};
