@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <utility>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "launch/registered.h"
 
@@ -47,6 +48,8 @@ LaunchSettings read_accelerate(ConfigReader& config) {
   said.layout["precision"] = precision == "no" ? "fp32" : precision;
   said.layout["recompute"] =
       config.flag({"fsdp_config.fsdp_activation_checkpointing"}) ? "full" : "none";
+  const std::string compiler = lower_case(config.word({"dynamo_config.dynamo_backend"}, "no"));
+  if (compiler == "inductor") said.layout["pointwise"] = "fused";
   if (config.flag({"fsdp_config.fsdp_offload_params"}))
     said.notes.emplace_back("fsdp_offload_params moves weights in every pass, which is not priced");
   said.gpus = config.known_integer({"num_processes"});

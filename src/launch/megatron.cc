@@ -207,6 +207,9 @@ LaunchSettings read_megatron(ConfigReader& config) {
   said.layout["overlap_exchanges"] = config.flag({".tp_comm_overlap"}) && tensor > 1;
   said.layout["host_optimizer"] = config.flag({".optimizer_cpu_offload"});
   said.layout["cuda_graphs"] = has_graphs(config);
+  const bool is_flexible = config.word({".moe_token_dispatcher_type"}, "alltoall") == "flex";
+  said.layout["dispatcher"] = is_flexible ? "deepep" : "alltoall";
+  said.layout["overlap_dispatch"] = config.flag({".overlap_moe_expert_parallel_comm"});
   const std::string attention = config.word({".attention_backend"}, "flash");
   said.layout["fused_attention"] = attention != "unfused" && attention != "local";
   said.layout["embedding_is_layer"] =
@@ -222,8 +225,8 @@ LaunchSettings read_megatron(ConfigReader& config) {
   for (const char* key :
        {".expert_tensor_parallel_size", ".pipeline_model_parallel_layout",
         ".decoder_first_pipeline_num_layers", ".decoder_last_pipeline_num_layers",
-        ".moe_expert_capacity_factor", ".overlap_moe_expert_parallel_comm", ".overlap_param_gather",
-        ".moe_shared_expert_overlap", ".cuda_graph_scope", ".rampup_batch_size"}) {
+        ".moe_expert_capacity_factor", ".overlap_param_gather", ".moe_shared_expert_overlap",
+        ".cuda_graph_scope", ".rampup_batch_size"}) {
     if (const ConfigValue* value = config.find({key}); value != nullptr && value->text != "false")
       said.notes.push_back(fmt::format("{} changes the step and is not priced", value->key));
   }
@@ -267,6 +270,8 @@ std::vector<ConfigChange> megatron_changes(const Layout& layout) {
   flag("bf16", layout.precision == "bf16" || layout.precision == "fp8");
   flag("fp16", layout.precision == "fp16");
   word("fp8_format", layout.precision == "fp8", "hybrid");
+  if (layout.dispatcher == "deepep") word("moe_token_dispatcher_type", true, "flex");
+  flag("overlap_moe_expert_parallel_comm", layout.overlaps_dispatch);
   flag("overlap_grad_reduce", layout.overlaps_gradients && layout.data > 1);
   flag("use_distributed_optimizer", layout.zero >= 1);
   flag("use_megatron_fsdp", layout.zero >= 2);

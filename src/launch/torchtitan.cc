@@ -111,8 +111,7 @@ LaunchSettings read_torchtitan(ConfigReader& config) {
     said.global_batch = global;
   else
     said.accumulation = local / micro;
-  if (config.flag({"compile.enable"}))
-    said.notes.emplace_back("compile.enable changes the step and is not priced");
+  if (!config.flag({"compile.enable"})) said.layout["pointwise"] = "eager";
   try {
     said.model = torchtitan_model(config);
   } catch (const Error& error) {
@@ -148,6 +147,7 @@ std::vector<ConfigChange> torchtitan_changes(const Layout& layout) {
        : frees ? "always"
                : "default",
        "default");
+  all.push_back({"compile.enable", layout.pointwise == "eager" ? "false" : "true", "false"});
   degree("tensor_parallel", layout.tensor);
   degree("context_parallel", layout.context, "1");
   degree("expert_parallel", layout.expert, "1");

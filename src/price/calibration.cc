@@ -26,10 +26,11 @@ constexpr double kMinSignal = .14;
 /// Standard deviations of logarithms by which sources miss the price without their rows, on the
 /// side of faster and of slower steps: scripts/fit_intervals.py. Most real steps do something that
 /// is not priced, so that they are rather slower.
-constexpr double kFaster = .13, kSlower = .24;
+constexpr double kFaster = .1, kSlower = .22;
 constexpr SimplexSearch kSearch{.edge = .25, .steps = 1200};
-/// Standard deviation of the logarithm of a host's time for a launch: see constants.def.
-constexpr double kLaunchSpread = .5;
+/// Standard deviations of logarithms: of a host's time for a launch (constants.def), of attention
+/// between kernels, and of layers with experts between programs and their releases.
+constexpr double kLaunchSpread = .5, kAttentionSpread = .3, kExpertSpread = .25;
 /// A shape counts as covered if its remaining variance falls below this part of the whole.
 constexpr double kCovered = .5;
 
@@ -145,9 +146,14 @@ CalibratedPrice StepCalibration::price(const MeasuredStep& step, PipelineTime ti
   answer.is_covered = unknown < kCovered;
   // How much hosts differ is hardly known where none was measured.
   const double late = answer.price.late / answer.price.step;
-  // Nor is how fast a host launches.
-  const double host = shapes_.empty() ? kLaunchSpread * answer.price.host / answer.price.step : 0;
-  const double known = noise_ * noise_ + late * late + host * host;
+  double known = noise_ * noise_ + late * late;
+  // Nor is how fast a host launches, and which kernels a program has.
+  if (shapes_.empty()) {
+    for (const double us :
+         {kLaunchSpread * answer.price.host, kAttentionSpread * answer.price.attention,
+          kExpertSpread * answer.price.experts})
+      known += us * us / (answer.price.step * answer.price.step);
+  }
   const auto factor = [&](double side) {
     const double least = std::max(signal_, answer.is_covered ? kMinSignal : side);
     return std::exp(kHalfWidth * std::sqrt(unknown * least * least + known));

@@ -39,12 +39,24 @@ void Layout::describe(Fields& fields) {
   fields.flag("sequence_parallel", sequence_parallel,
               "Norms and dropout are split over tensor parallel ranks");
   fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
+  fields.choice("attention_kernel", attention_kernel,
+                {"usual", "flash_attention_2", "flash_attention_3"},
+                "Kernel of fused attention, if it is not the program's usual one");
+  fields.choice(
+      "pointwise", pointwise, {"usual", "fused", "eager"},
+      "Norms, rotary embedding and gates: a kernel each (torch.compile, Liger), or one for "
+      "each of their operators, if it is not as usual in the framework");
   fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
   fields.flag("host_checkpoints", host_checkpoints,
               "The host's memory keeps the inputs of recomputed layers");
   fields.flag("host_optimizer", host_optimizer, "The host's memory keeps the optimizer state");
   fields.flag("overlap_exchanges", overlaps_exchanges,
               "Tensor parallel exchanges are cut into pieces that overlap matrix products");
+  fields.choice("dispatcher", dispatcher, {"alltoall", "deepep"},
+                "How tokens reach experts: a copy for each expert, or one for each rank and node "
+                "(DeepEP, HybridEP)");
+  fields.flag("overlap_dispatch", overlaps_dispatch,
+              "Tokens travel to experts and back beside the passes of another micro-batch");
   fields.flag("overlap", overlaps_gradients, "Sums of gradients overlap the backward pass");
   fields.integer("drain_after", drain_after,
                  "Without a flush: batches after which the pipeline drains all the same; 0: never",
@@ -66,6 +78,9 @@ void Layout::check() const {
   if (virtual_stages > 1 && pipeline == 1)
     throw Error(
         fmt::format("virtual_stages: must be 1 without a pipeline, got {}", virtual_stages));
+  if (!fused_attention && attention_kernel != "usual")
+    throw Error("attention_kernel: must be usual if attention is not fused, got " +
+                attention_kernel);
   if (graphs && blocking_launches)
     throw Error("cuda_graphs: must be false if launches are blocking");
   if (drain_after > 0 && (pipeline == 1 || find_schedule(schedule)->flushes()))

@@ -14,18 +14,18 @@ constexpr double kGiga = 1e9;
 
 struct Efficiency {
   std::string_view prefix;
-  double multiprocessors, product, attention, engine_attention;
+  double multiprocessors, product, attention, flash2, engine;
   bool writes_beside;
 };
 constexpr Efficiency kEfficiencies[] = {
-#define EFFICIENCY(prefix, multiprocessors, product, attention, engine_attention, writes_beside) \
-  {prefix, multiprocessors, product, attention, engine_attention, writes_beside},
+#define EFFICIENCY(prefix, multiprocessors, product, attention, flash2, engine, writes_beside) \
+  {prefix, multiprocessors, product, attention, flash2, engine, writes_beside},
 #include "price/devices.def"
 #undef EFFICIENCY
 };
 
 Efficiency efficiency_of(std::string_view device) {
-  Efficiency found{"", 108, 1, 1, 1, false};
+  Efficiency found{"", 108, 1, 1, 1, 1, false};
   for (const Efficiency& entry : kEfficiencies) {
     if (device.starts_with(entry.prefix) && entry.prefix.size() > found.prefix.size())
       found = entry;
@@ -34,6 +34,20 @@ Efficiency efficiency_of(std::string_view device) {
 }
 
 }  // namespace
+
+Platform lone_platform(const DeviceModel& device) {
+  const Efficiency efficiency = efficiency_of(device.name);
+  return {.name = device.name,
+          .device = device,
+          .multiprocessors = efficiency.multiprocessors,
+          .product_share = efficiency.product,
+          .attention_share = efficiency.attention,
+          .flash2_share = efficiency.flash2,
+          .engine_share = efficiency.engine,
+          .writes_beside_products = efficiency.writes_beside,
+          .per_node = 1,
+          .per_host = 1};
+}
 
 Platform find_platform(const std::string& machine) {
   const Cluster cluster = find_cluster(machine, 1);
@@ -49,12 +63,8 @@ Platform find_platform(const std::string& machine) {
       return places_of(Network(find_cluster(machine)));
     }
   }();
-  Platform platform{.name = machine, .device = find_device(cluster.device)};
-  const Efficiency efficiency = efficiency_of(cluster.device);
-  platform.multiprocessors = efficiency.multiprocessors;
-  platform.product_share = efficiency.product, platform.attention_share = efficiency.attention;
-  platform.engine_attention_share = efficiency.engine_attention;
-  platform.writes_beside_products = efficiency.writes_beside;
+  Platform platform = lone_platform(find_device(cluster.device));
+  platform.name = machine;
   platform.per_node = places.per_node;
   platform.within = {places.intra * kGiga};
   platform.per_host = std::max(1, cluster.facts.devices_per_host);

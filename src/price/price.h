@@ -39,11 +39,17 @@ struct Layout final : Described {
   std::string precision = "bf16";  ///< The type of matrix products.
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
-  bool lora = false;  ///< Weights are frozen; the cost of adapters is ignored.
+  /// Weights are frozen; adapters cost what their operators move, if those are not fused.
+  bool lora = false;
   /// Whether the host's memory holds the inputs from which whole layers are recomputed, and the
   /// optimizer state.
   bool host_checkpoints = false, host_optimizer = false;
   bool fused_attention = true;
+  std::string attention_kernel = "usual";  ///< Of fused attention.
+  std::string pointwise = "usual";  ///< Whether norms and activation functions are one kernel each.
+  /// How tokens reach experts: a copy for each, or, as DeepEP has it, one for each rank and node.
+  std::string dispatcher = "alltoall";
+  bool overlaps_dispatch = false;   ///< Tokens travel beside the passes of another micro-batch.
   bool overlaps_exchanges = false;  ///< Tensor parallel exchanges run beside products.
   bool overlaps_gradients = true;   ///< Gradients are summed beside the backward pass.
   /// Batches after which a pipeline without a flush drains all the same, as a short run does; 0:
@@ -70,7 +76,8 @@ struct Platform {
   double multiprocessors = 108;
   /// Shares of the device's peak that large kernels sustain, relative to an A100.
   double product_share = 1, attention_share = 1;
-  double engine_attention_share = 1;    ///< The same in Transformer Engine, which Megatron uses.
+  double flash2_share = 1;  ///< FlashAttention 2.
+  double engine_share = 1;  ///< Attention in Transformer Engine (cuDNN), and FlashAttention 3.
   bool writes_beside_products = false;  ///< Products are written while others are computed.
   std::int64_t per_node = 8;            ///< Devices that reach each other without a NIC.
   Bandwidth within{}, across{};  ///< For one device, one way; `across` is its share of the NICs.
@@ -80,6 +87,8 @@ struct Platform {
 
 /// The device and links of a machine that find_cluster() knows. Throws Error if it does not.
 Platform find_platform(const std::string& machine);
+/// One device in a host of its own.
+Platform lone_platform(const DeviceModel& device);
 
 /// FLOP/s of the data sheet for Layout::precision; 0 if the device has no such arithmetic.
 double sheet_peak(const DeviceModel& device, const std::string& precision);
@@ -126,6 +135,8 @@ struct StagePrice {
   double forward = 0, backward = 0, recompute = 0;
   double tensor_part = 0;  ///< Tensor parallel exchanges in forward, backward and recompute.
   double host = 0;         ///< The part of these whose length is that of the host's launches.
+  double attention = 0;    ///< Fused attention in forward, backward and recompute.
+  double experts = 0;      ///< The rest of layers with experts.
   double send = 0;         ///< To the next stage, and back.
 };
 
@@ -146,8 +157,9 @@ bool runs_out(const StepMemory& memory, const Platform& platform);
 struct StepPrice {
   double step = 0;
   double compute = 0, tensor = 0, bubble = 0, sends = 0, gradients = 0, optimizer = 0, other = 0;
-  double late = 0;        ///< Waiting for the slowest host.
-  double host = 0;        ///< As long as launches take; part of `compute` and `tensor`.
+  double late = 0;                    ///< Waiting for the slowest host.
+  double host = 0;                    ///< As long as launches take; part of `compute` and `tensor`.
+  double attention = 0, experts = 0;  ///< Fused attention, and the rest of layers with experts.
   double operations = 0;  ///< Model on all samples, forward and backward, without recomputation.
 };
 

@@ -55,6 +55,12 @@ double product_peak(const DeviceModel& device, const Layout& layout) {
   return peak_of(device, Arithmetic::half).flops_per_second * rate / half;
 }
 
+double attention_share(const Platform& platform, const Layout& layout) {
+  if (layout.attention_kernel == "flash_attention_2") return platform.flash2_share;
+  const bool is_new = layout.attention_kernel == "flash_attention_3" || uses_engine(layout);
+  return is_new ? platform.engine_share : platform.attention_share;
+}
+
 bool divides(double step, double columns, double inner) {
   return std::fmod(columns, step) == 0 && std::fmod(inner, step) == 0;
 }
@@ -75,8 +81,7 @@ Rates::Rates(const Platform& platform, const Layout& layout, const Constants& co
   narrow_peak_ = product_peak(platform.device, layout) * kMicro;
   const bool is_narrow = narrow_type(layout.precision).has_value();
   narrows_ = is_narrow && uses_engine(layout);
-  attention_share_ =
-      uses_engine(layout) ? platform.engine_attention_share : platform.attention_share;
+  attention_share_ = attention_share(platform, layout);
   peak_ = is_narrow ? peak_of(platform.device, Arithmetic::half).flops_per_second * kMicro
                     : narrow_peak_;
   memory_ = platform.device.memory_bandwidth.bytes_per_second * constants.moved * kMicro;
@@ -186,16 +191,17 @@ double Rates::ring_us(std::int64_t ranks, std::int64_t stride) const {
 }
 
 /// Only the data for ranks on other nodes leaves a node.
-double Rates::all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const {
+double Rates::all_to_all(std::int64_t ranks, double bytes, double rank_copies,
+                         double node_copies) const {
   if (ranks <= 1 || bytes <= 0) return 0;
   const auto n = static_cast<double>(ranks);
   const double within = platform_.within.bytes_per_second * constants_.within * kMicro;
-  double us = (n - 1) / n * bytes / within;
-  if (is_across(ranks, stride)) {
-    const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
-    us = std::max(us, (n - members) / n * bytes / nic_rate(ranks * stride));
+  double us = rank_copies * (n - 1) / n * bytes / within;
+  if (is_across(ranks, 1)) {
+    const auto members = static_cast<double>(platform_.per_node);
+    us = std::max(us, node_copies * (n - members) / n * bytes / nic_rate(ranks));
   }
-  return us + start(ranks, stride);
+  return us + start(ranks, 1);
 }
 
 double Rates::offloaded(double parameters) const {

@@ -24,7 +24,8 @@ class Rates {
   double all_reduce(std::int64_t ranks, std::int64_t stride, double bytes, double chunks = 1) const;
   /// `chunks` is the number of collectives that the bytes are in.
   double all_gather(std::int64_t ranks, std::int64_t stride, double bytes, double chunks = 1) const;
-  double all_to_all(std::int64_t ranks, std::int64_t stride, double bytes) const;
+  /// Between `ranks` in a row; the copies are shares of the bytes that ranks, and nodes, receive.
+  double all_to_all(std::int64_t ranks, double bytes, double rank_copies, double node_copies) const;
   /// An update of parameters whose optimizer state the host keeps: transfers, and the host's work.
   double offloaded(double parameters) const;
   /// A send from one stage of a pipeline to the next.

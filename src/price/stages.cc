@@ -79,12 +79,16 @@ double layers_of(const StageRows& stage) {
 }
 
 LayerSlice slice_of(const Layout& layout) {
+  const bool is_eager =
+      layout.pointwise == "usual" ? framework_of(layout).is_eager : layout.pointwise == "eager";
   return {.micro_batch = layout.micro_batch,
           .tensor = layout.tensor,
           .context = layout.context,
           .expert = layout.expert,
           .sequence_parallel = layout.sequence_parallel,
           .fused_attention = layout.fused_attention,
+          .eager = is_eager,
+          .adapters = layout.lora,
           .element_bytes = layout.precision == "fp32" || layout.precision == "tf32" ? 4 : 2};
 }
 

@@ -28,6 +28,7 @@ double layers_of(const StageRows& stage);
 struct Framework {
   std::string_view name;
   double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket, calls;
+  bool is_eager;
 };
 const Framework& framework_of(const Layout& layout);
 /// Megatron computes with NVIDIA's Transformer Engine.

@@ -81,8 +81,7 @@ class TrainingStep {
     backward += accumulation(row, products);
     const auto exchanges = static_cast<double>(row.exchanges);
     const double exchange = exchanges * exchange_us(row);
-    const double route =
-        2 * rates_.all_to_all(layout_.expert, 1, static_cast<double>(row.routed.count));
+    const double route = exposed_route(row, forward + backward);
     const double ring_attention = ring_attention_us(row);
     const double communication = exchange + route + ring_attention;
     const double kernels = static_cast<double>(row.kernels) + kExchangeKernels * exchanges;
@@ -109,9 +108,44 @@ class TrainingStep {
     if (recompute_ == Recompute::pointwise && is_block)
       cost.recompute = scores + rates_.moved(row.moved_bytes);
     cost.tensor_part = communication * (2 + share);
+    const double again = recompute_ == Recompute::full ? share : is_block && cost.recompute > 0;
+    cost.attention = attention * (1 + kAttentionBackward + again);
+    if (row.expert_parameters > 0)
+      cost.experts = cost.forward + cost.backward + cost.recompute - cost.attention;
     if (longer > 1 || cost.forward <= launches) cost.host += (1 + share) * cost.forward;
     if (longer > 1 || cost.backward <= back_launches) cost.host += cost.backward;
     return cost;
+  }
+
+  /// Share of the copies of a token for its experts that are left if each of `groups` of ranks gets
+  /// one at most: experts are chosen evenly, none twice.
+  static double distinct_share(const LayerRow& row, double groups) {
+    double none = 1;  // Probability that a group has none of them.
+    for (double chosen = 0; chosen < row.active_experts; ++chosen)
+      none *= std::max(0., row.experts - row.experts / groups - chosen) / (row.experts - chosen);
+    return std::min(1., groups * (1 - none) / row.active_experts);
+  }
+
+  /// To the experts and back.
+  double route_us(const LayerRow& row) const {
+    if (row.routed.count <= 0) return 0;
+    const auto ranks = static_cast<double>(layout_.expert);
+    const double nodes = std::max(1., ranks / static_cast<double>(platform_.per_node));
+    const bool is_distinct = layout_.dispatcher == "deepep";
+    const auto share = [&](double groups) { return is_distinct ? distinct_share(row, groups) : 1; };
+    return 2 * rates_.all_to_all(layout_.expert, static_cast<double>(row.routed.count),
+                                 share(ranks), share(nodes));
+  }
+
+  /// The part of it that `passes` of the layer, forward and backward, do not hide if the forward
+  /// passes of a micro-batch run beside the backward passes of another; the first of a pipeline
+  /// have none beside them.
+  double exposed_route(const LayerRow& row, double passes) const {
+    const double route = route_us(row);
+    if (!layout_.overlaps_dispatch) return route;
+    const double alone =
+        static_cast<double>(layout_.pipeline) / static_cast<double>(layout_.micro_batches());
+    return std::min(route, std::max(route - passes / 2, alone * route));
   }
 
   bool is_narrow() const { return layout_.precision == "fp8" || layout_.precision == "fp4"; }
@@ -172,7 +206,8 @@ class TrainingStep {
       const StagePrice& one = cost_of_row(row);
       sum.forward += count * one.forward, sum.backward += count * one.backward;
       sum.recompute += count * one.recompute, sum.tensor_part += count * one.tensor_part;
-      sum.host += count * one.host;
+      sum.host += count * one.host, sum.attention += count * one.attention;
+      sum.experts += count * one.experts;
     }
     if (layout_.zero == 2 && !layout_.lora) scatter_gradients(stage, sum);
     if (layout_.zero >= 3) gather_weights(stage, sum);
@@ -216,7 +251,8 @@ class TrainingStep {
     for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
-      price.host += m / stages * cost.host;
+      price.host += m / stages * cost.host, price.attention += m / stages * cost.attention;
+      price.experts += m / stages * cost.experts;
       if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
     }
     price.compute -= price.tensor;

@@ -33,7 +33,9 @@ struct LayerSlice {
   std::int64_t tensor = 1, context = 1, expert = 1;
   /// Parts that tensor parallelism leaves whole are split by sequence.
   bool sequence_parallel = false;
-  bool fused_attention = true;     ///< Scores never reach memory (FlashAttention).
+  bool fused_attention = true;  ///< Scores never reach memory (FlashAttention).
+  bool eager = false;           ///< Each operator of norms, rotary embedding and gates is a kernel.
+  bool adapters = false;        ///< Products have adapters of low rank.
   std::int64_t element_bytes = 2;  ///< Size of an activation.
 };
 
@@ -65,6 +67,7 @@ struct LayerRow {
   Bytes exchanged{};
   Bytes keys_and_values{};  ///< One device's, which context parallel ranks pass on.
   Bytes routed{};           ///< Sent to experts, and the same amount back; 0 without experts.
+  double experts = 0, active_experts = 0;  ///< Of the whole layer, and for a token.
 };
 
 /// Rows from input to output. Pipelines divide the layers between the first and the last row.

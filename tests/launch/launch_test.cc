@@ -63,6 +63,9 @@ TEST(Launch, ReadsMegatronsArguments) {
   EXPECT_TRUE(layout_of("p.sh", joined + " --cuda-graph-impl local --cuda-graph-scope attn\n")
                   .starts_with("dp="));
   EXPECT_EQ(layout_of("p.sh", text, 0, "tp=4,zero=0").substr(0, 5), "dp=16");
+  EXPECT_TRUE(layout_of("p.sh", joined + " --moe-token-dispatcher-type flex "
+                                         "--overlap-moe-expert-parallel-comm\n")
+                  .starts_with("dispatcher=deepep,dp=8,global_batch=1024,overlap_dispatch=true"));
 }
 
 TEST(Launch, ReadsMegatronsDefaults) {
@@ -117,6 +120,9 @@ TEST(Launch, ReadsTorchtitan) {
       "[parallelism]\ntensor_parallel_degree = 8\n[activation_checkpoint]\nmode = 'full'\n";
   EXPECT_EQ(launch_model(file_of("t.toml", text), ""), "llama3-70b:sequence=8192");
   EXPECT_EQ(layout_of("t.toml", text, 64),
+            "dp=8,framework=torchtitan,global_batch=64,micro_batch=8,pointwise=eager,"
+            "recompute=full,sequence_parallel=true,tp=8,zero=3");
+  EXPECT_EQ(layout_of("t.toml", text + "[compile]\nenable = true\n", 64),
             "dp=8,framework=torchtitan,global_batch=64,micro_batch=8,recompute=full,"
             "sequence_parallel=true,tp=8,zero=3");
   EXPECT_EQ(
@@ -128,7 +134,8 @@ TEST(Launch, ReadsTorchtitan) {
                 "[training]\nlocal_batch_size = 8\n[parallelism]\npipeline_parallel_degree = 2\n"
                 "data_parallel_shard_degree = 4\n",
                 0),
-      "dp=4,framework=torchtitan,global_batch=32,pp=2,recompute=full,recompute_share=0.5,"
+      "dp=4,framework=torchtitan,global_batch=32,pointwise=eager,pp=2,recompute=full,"
+      "recompute_share=0.5,"
       "zero=2");
 }
 
@@ -158,6 +165,8 @@ TEST(Launch, ReadsAccelerate) {
       "  fsdp_activation_checkpointing: true\n";
   EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_sharding_strategy: SHARD_GRAD_OP\n"),
             "dp=8,framework=fsdp,global_batch=8,recompute=full,zero=2");
+  EXPECT_EQ(layout_of("a.yaml", "dynamo_config:\n  dynamo_backend: INDUCTOR\n" + text),
+            "dp=8,framework=fsdp,global_batch=8,pointwise=fused,recompute=full,zero=3");
   EXPECT_EQ(layout_of("a.yaml", text, 16, "micro_batch=4"),
             "dp=16,framework=fsdp,global_batch=64,micro_batch=4,recompute=full,zero=3");
   EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n"),

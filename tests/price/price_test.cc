@@ -589,6 +589,19 @@ TEST(StepCalibration, DoubtsHostsThatWereNotMeasured) {
   EXPECT_GT(width(false), 1.3 * width(true));
 }
 
+TEST(StepCalibration, DoubtsKernelsOfAttentionAndExperts) {
+  const auto width = [](const std::string& model) {
+    MeasuredStep step = step_with(1, 1, 0);
+    step.workload = find_workload(model);
+    const CalibratedPrice priced = StepCalibration().price(step);
+    return priced.us / priced.lower_us;
+  };
+  const std::string blocks = "transformer:layers=4,hidden=4096,heads=32,vocabulary=1024,sequence=";
+  const double usual = width(blocks + "2048");
+  EXPECT_GT(width(blocks + "131072"), 1.1 * usual);
+  EXPECT_GT(width(blocks + "2048,experts=8,active_experts=2"), 1.1 * usual);
+}
+
 TEST(StepCalibration, ChoosesShapesThatDiffer) {
   std::vector<std::vector<double>> shapes;
   for (const std::int64_t tensor : {1, 1, 1, 8, 8, 2}) {
@@ -685,6 +698,61 @@ TEST(Price, TransformerEngineHasFasterAttention) {
   const double engine = Rates(platform, layout, Constants{}).attention(1e12);
   layout.framework = "torchtitan";
   EXPECT_NEAR(Rates(platform, layout, Constants{}).attention(1e12) / engine, 1.45 / .7, 1e-9);
+}
+
+TEST(Price, AttentionTakesWhatItsKernelDoes) {
+  const auto us = [](const char* machine, const char* framework, const char* kernel) {
+    Layout layout;
+    layout.framework = framework, layout.attention_kernel = kernel;
+    return Rates(find_platform(machine), layout, Constants{}).attention(1e12);
+  };
+  EXPECT_EQ(us("dgx-h100", "fsdp", "usual"), us("dgx-h100", "megatron", "flash_attention_2"));
+  EXPECT_EQ(us("dgx-h100", "megatron", "usual"), us("dgx-h100", "fsdp", "flash_attention_3"));
+  EXPECT_EQ(us("dgx-a100", "fsdp", "usual"), us("dgx-a100", "fsdp", "flash_attention_3"));
+  // The second one has no kernels for Blackwell, whose peak it cannot reach.
+  EXPECT_NEAR(us("dgx-b200", "fsdp", "flash_attention_2"),
+              us("dgx-h100", "fsdp", "flash_attention_2"),
+              .05 * us("dgx-h100", "fsdp", "flash_attention_2"));
+  Layout layout;
+  layout.fused_attention = false, layout.attention_kernel = "flash_attention_2";
+  EXPECT_EQ(refusal_of_layout(layout),
+            "attention_kernel: must be usual if attention is not fused, got flash_attention_2");
+}
+
+TEST(Price, OperatorsThatAreNotFusedMoveMore) {
+  const auto us = [](const char* model, const char* framework, const char* pointwise, bool lora) {
+    Layout layout;
+    layout.framework = framework, layout.pointwise = pointwise, layout.lora = lora;
+    return price_with(model, layout, "dgx-h100").compute;
+  };
+  const char* const gated = "qwen3-4b:layers=4,sequence=4096,vocabulary=1024";
+  const double fused = us(gated, "fsdp", "fused", false), eager = us(gated, "fsdp", "eager", false);
+  EXPECT_EQ(us(gated, "fsdp", "usual", false), eager);
+  EXPECT_EQ(us(gated, "torchtitan", "usual", false), us(gated, "torchtitan", "fused", false));
+  // Two norms of 2,560, norms and rotation of 40 heads of 128, and a gate of 9,728 in each block.
+  const double bytes = (2 * 2560 + 5120) * (32 + 64) + 5120 * (20 + 28) + 9728 * (4 + 8);
+  EXPECT_NEAR(eager - fused, 4 * 4096 * bytes / (3.35e6 * Constants{}.moved), .01 * eager);
+  EXPECT_GT(us(gated, "fsdp", "eager", true) - us(gated, "fsdp", "fused", true), eager - fused);
+  const char* const plain = "transformer:layers=4,hidden=2048,heads=16,vocabulary=1024";
+  EXPECT_EQ(us(plain, "fsdp", "fused", false), us(plain, "fsdp", "eager", false));
+}
+
+TEST(Price, TokensTravelToARankOnce) {
+  Layout layout;
+  layout.data = 64, layout.expert = 64, layout.global_batch = 256, layout.recompute = "full";
+  const auto exchange = [&](const char* dispatcher, bool overlaps, double nics) {
+    layout.dispatcher = dispatcher, layout.overlaps_dispatch = overlaps;
+    Platform platform = find_platform("dgx-h100");
+    platform.across.bytes_per_second *= nics;
+    return StepPricer()
+        .price(*find_workload("qwen3-235b-a22b:layers=4"), layout, platform, Constants{})
+        .tensor;
+  };
+  // Eight of 128 experts on eight nodes: 5.28 different nodes a token.
+  EXPECT_NEAR(exchange("deepep", false, .01) / exchange("alltoall", false, .01), 5.28 / 8, .01);
+  EXPECT_LT(exchange("deepep", true, 1), .5 * exchange("deepep", false, 1));
+  // Passes hide no more than they last.
+  EXPECT_GT(exchange("deepep", true, .01), .9 * exchange("deepep", false, .01));
 }
 
 TEST(Price, ChunksOfAStageScatterNoMoreGradients) {

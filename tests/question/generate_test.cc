@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
@@ -176,6 +177,30 @@ TEST(Generate, FillsInWhatRowsLeaveOut) {
   ASSERT_EQ(report.notes.count("rows of measured steps were left out"), 1);
   const auto left_out = std::ranges::find(report.notes.all(), Severity::warning, &Note::severity);
   EXPECT_NE(left_out->example.find("tp x pp x dp x cp, 768, got 384"), std::string::npos);
+}
+
+TEST(Generate, KnowsDevicesByTheNamesThatDriversGiveThem) {
+  const Folder folder;
+  const auto row = [](const char* gpu, const char* gpus, const char* recompute) {
+    return fmt::format("Qwen3-4B,{},{},1,1,1,16,bf16,{},rl flash_attention_2,90000\n", gpu, gpus,
+                       recompute);
+  };
+  const std::string table = folder.write(
+      "steps.csv",
+      "model,gpu,gpus,tp,pp,micro_batch,global_batch,precision,recompute,variant,iteration_ms\n" +
+          row("NVIDIA B200", "8", "full") + row("NVIDIA A100-SXM4-80GB", "8", "full") +
+          row("NVIDIA RTX A6000", "1", "full") + row("NVIDIA H100 PCIe", "1", "full") +
+          row("NVIDIA RTX A6000", "4", "full") + row("NVIDIA H100 PCIe", "8", "full") +
+          row("NVIDIA B200", "8", "offload"));
+  const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
+  ASSERT_EQ(report.rows.size(), 5U);
+  EXPECT_EQ(report.notes.count("rows of measured steps were left out"), 2);
+  const auto left_out = std::ranges::find(report.notes.all(), Severity::warning, &Note::severity);
+  EXPECT_NE(left_out->example.find("row 5: gpu: must be one whose host is known"),
+            std::string::npos);
+  // The host keeps the inputs from which everything is recomputed.
+  EXPECT_EQ(report.rows[4].time, report.rows[0].time);
+  EXPECT_LT(report.rows[4].allocated, report.rows[0].allocated);
 }
 
 TEST(Generate, KnowsWhereASourceRan) {

@@ -182,6 +182,25 @@ void compare(const GenerateQuestion& question, const std::set<std::size_t>& fitt
   report.score = score_of(report.rows, groups);
 }
 
+/// Says which kernels were assumed, where they decide and nothing was fitted.
+void assume_kernels(const MeasuredStep& asked, const StepPrice& price,
+                    std::vector<std::string>& assumptions) {
+  constexpr double kLongAttention = .25;
+  const double share = price.attention / price.step;
+  if (share >= kLongAttention && asked.layout.attention_kernel == "usual")
+    assumptions.push_back(
+        fmt::format("attention takes {:.0f} % of the step with the kernel that {} usually has; "
+                    "attention_kernel "
+                    "in --layout says another",
+                    100 * share, asked.layout.framework));
+  if (asked.layout.pointwise == "usual" && slice_of(asked.layout).eager)
+    assumptions.push_back(
+        fmt::format("norms, rotary embedding and gates are an operator after the other, as in "
+                    "models of Hugging Face with {}; with torch.compile or Liger, say "
+                    "pointwise=fused",
+                    asked.layout.framework));
+}
+
 void answer_question(const GenerateQuestion& question, StepCalibration& calibration,
                      GenerationReport& report) {
   if (question.machine.empty())
@@ -209,6 +228,7 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
         fmt::format("memory does not fit: a device has {}, the step needs {}, most of it {}",
                     to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
                     largest_parts(priced.memory)));
+  if (question.calibrate.empty()) assume_kernels(asked, priced.price, report.assumptions);
   report.step = generated_step(asked, priced);
   report.training =
       run_of(question.training, {.time = report.step->time,

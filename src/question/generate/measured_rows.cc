@@ -43,7 +43,9 @@ const RecordedHost* host_of(const std::string& device) {
 #include "question/generate/hosts.def"
 #undef RECORDED_HOST
   };
-  const std::string letters = letters_and_digits(device);
+  constexpr std::string_view kMaker = "nvidia";
+  std::string letters = letters_and_digits(device);
+  if (letters.starts_with(kMaker)) letters.erase(0, kMaker.size());
   const RecordedHost* found = nullptr;
   for (const RecordedHost& host : kHosts) {
     if (letters.starts_with(host.start) &&
@@ -173,14 +175,19 @@ class RowReader {
 
   Platform platform_of(const TableRow& row) {
     const RecordedHost* const host = host_of(row);
-    const std::string recorded(host == nullptr ? "" : host->machine);
+    const DeviceModel* const device = device_recorded_as(row.text("gpu"));
+    const auto gpus = row.number("gpus"), nodes = row.number("nodes");
+    const bool is_card = device != nullptr && device->name.find("pcie") != std::string::npos;
+    const bool has_host = host != nullptr && !is_card;
+    const std::string recorded(has_host ? host->machine : "");
     const std::string machine = defaults_.machine.empty() ? recorded : defaults_.machine;
+    if (machine.empty() && device != nullptr && gpus == 1) return lone_platform(*device);
     if (machine.empty())
-      throw Error(fmt::format("gpu: must be a known one, or --machine must be given, got '{}'",
-                              row.text("gpu")));
+      throw Error(
+          fmt::format("gpu: must be one whose host is known, or --machine must be given, got '{}'",
+                      row.text("gpu")));
     if (!platforms_.contains(machine)) platforms_.emplace(machine, find_platform(machine));
     Platform platform = platforms_.at(machine);
-    const auto gpus = row.number("gpus"), nodes = row.number("nodes");
     if (gpus && nodes && *nodes >= 1) {
       const std::int64_t per_node = std::llround(*gpus / *nodes);
       // A host of fewer devices than the machine's. NVLink may join many hosts.

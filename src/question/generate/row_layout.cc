@@ -21,6 +21,8 @@ std::string precision_of(const TableRow& row, const std::string& usual) {
 void read_recompute(const TableRow& row, Layout& layout) {
   const std::string text = row.lower("recompute");
   if (text.starts_with("true") || text.starts_with("full")) layout.recompute = "full";
+  // What is recomputed starts from inputs that the host keeps.
+  if (text.starts_with("offload")) layout.recompute = "full", layout.host_checkpoints = true;
   if (text.starts_with("false")) layout.recompute = "none";
   if (text.find("selective") != std::string::npos) layout.recompute = "selective";
   // torchtitan's selection repeats every second matrix product, about a half of each layer.
@@ -36,6 +38,10 @@ void read_variant(const TableRow& row, Layout& layout) {
   const std::string variant = row.lower("variant"), model = row.lower("model");
   if (!row.has("zero") && variant.find(" zero") != std::string::npos)
     layout.zero = 3, layout.host_checkpoints = true;
+  for (const char* kernel : {"flash_attention_2", "flash_attention_3"})
+    if (variant.find(kernel) != std::string::npos) layout.attention_kernel = kernel;
+  // torchtitan's tables name what was switched on: "FSDP", "FSDP+compile".
+  if (layout.framework == "torchtitan" && variant.ends_with(" fsdp")) layout.pointwise = "eager";
   if (variant.find("async tp") != std::string::npos) layout.overlaps_exchanges = true;
   if (variant.find("offload") != std::string::npos) layout.host_optimizer = true;
   layout.lora = variant.find("lora") != std::string::npos || model.ends_with("lora");
@@ -112,7 +118,10 @@ bool read_layout(const TableRow& row, Layout& layout) {
   row.read("global_batch", layout.global_batch);
   if (!row.has("global_batch") && !row.has("accumulation"))
     throw Error("global_batch: must be stated, or how many micro-batches there are");
-  if (!row.has("micro_batch") && row.has("accumulation") && accumulation > 0)
+  // Samples may be packed, several in a row of a micro-batch: how often batches are accumulated
+  // says how many samples one has. Micro-batches of a pipeline are not always counted there.
+  const bool counts = layout.pipeline == 1 || !row.has("micro_batch");
+  if (counts && row.has("accumulation") && accumulation > 0)
     layout.micro_batch =
         std::max<std::int64_t>(1, layout.global_batch / layout.data / accumulation);
   // Published batches are rounded; a whole number of micro-batches ran.
