@@ -104,7 +104,7 @@ void StepCalibration::fit_constants(const std::vector<MeasuredStep>& steps) {
 void StepCalibration::fit_residuals(const std::vector<double>& residuals) {
   double least = 1e300;
   for (const double signal : {.04, .07, .1, .15, .22, .32}) {
-    for (const double noise : {.01, .02, .03, .05, .08}) {
+    for (const double noise : {.01, .02, .03, .05, .08, .15, .3, .6}) {
       const double found = leave_one_out_loss(shapes_, residuals, signal, noise);
       if (found < least) least = found, signal_ = signal, noise_ = noise;
     }

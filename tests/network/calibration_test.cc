@@ -123,6 +123,19 @@ TEST(Calibration, GivesBackWhatItSawAndSaysWhereItEnds) {
   EXPECT_FALSE(time(16, 4, 4).is_covered);
 }
 
+TEST(Calibration, RepeatsThatDifferWidenIntervals) {
+  auto rows = made_by({}, {1, 8, 64});
+  const auto width = [&] {
+    const CalibratedTime time =
+        Calibration(rows, RankPlaces{}).time(Operation::all_reduce, {8, 4}, {1 << 20});
+    return time.upper_us / time.us;
+  };
+  const double alike = width();
+  const std::size_t once = rows.size();
+  for (std::size_t i = 0; i < once; ++i) rows.push_back(rows[i]), rows.back().us *= 3;
+  EXPECT_GT(width(), 1.5 * alike);
+}
+
 TEST(Calibration, ReadsBackWhatItWrites) {
   const Calibration found(made_by({}, {1, 8}), RankPlaces{});
   const Calibration again(nlohmann::json::parse(found.json().dump()));

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
+#include "support/folder.h"
 
 namespace foretrace {
 namespace {
@@ -138,6 +140,21 @@ TEST(Collective, CardsThatMeetAtACpuAreAnUpperLimit) {
   };
   EXPECT_TRUE(says(8));
   EXPECT_FALSE(says(2));
+}
+
+TEST(Collective, FewRanksOfAMeshAreNoFasterThanTheirLinks) {
+  // All four GPUs of a node of Alps share three times the links that two of them have.
+  const Folder folder;
+  std::string text = "collective,gpus,nodes,bytes,time_us\n";
+  for (std::int64_t bytes = 1024; bytes <= 1 << 30; bytes *= 4)
+    text += fmt::format("all_reduce,4,1,{},{}\n", bytes, 8 + static_cast<double>(bytes) / 200e3);
+  CollectiveQuestion question = machine("all_reduce", "alps", 2);
+  question.sizes = {Bytes{1 << 30}};
+  const Nanoseconds usual = price_collective(question).rows.at(0).time;
+  question.calibrate = folder.write("rows.csv", text);
+  const CollectiveRow row = price_collective(question).rows.at(0);
+  EXPECT_GT(row.time, scaled(usual, .6));
+  EXPECT_GE(row.upper, usual);
 }
 
 TEST(Collective, SizesAsNcclTestsTakesThem) {

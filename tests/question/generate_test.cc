@@ -222,6 +222,40 @@ TEST(Generate, KnowsWhereASourceRan) {
   EXPECT_GT(there, elsewhere);
 }
 
+TEST(Generate, RowsKeepTheirDevicesWhateverMachineIsAsked) {
+  const Folder folder;
+  const std::string table =
+      folder.write("steps.csv",
+                   "model,gpu,gpus,tp,pp,micro_batch,global_batch,recompute,iteration_ms\n"
+                   "Llama 3.1 8B,H100-SXM,8,1,1,1,64,full,20000\n");
+  const auto step = [&](const std::string& machine, const std::string& calibrate) {
+    return *generate_step({.model = "llama3-8b",
+                           .machine = machine,
+                           .layout = "dp=8,global_batch=64,recompute=full",
+                           .calibrate = calibrate,
+                           .calibrate_rows = 0})
+                .step;
+  };
+  EXPECT_NEAR(ratio(step("dgx-h100", table).time, 20s), 1, .05);
+  EXPECT_TRUE(step("dgx-h100", table).is_covered);
+  EXPECT_FALSE(step("dgx-b200", table).is_covered);
+  EXPECT_LT(step("dgx-b200", table).time, step("dgx-h100", table).time);
+}
+
+TEST(Generate, RowsThatContradictEachOtherWidenTheInterval) {
+  const Folder folder;
+  std::string text = "model,gpu,gpus,tp,pp,micro_batch,global_batch,recompute,iteration_ms\n";
+  for (const char* time : {"8000", "16000", "8000", "16000"})
+    text += std::string("Llama 3.1 8B,H100-SXM,8,1,1,1,64,full,") + time + "\n";
+  const GenerationReport report = generate_step({.model = "llama3-8b",
+                                                 .machine = "dgx-h100",
+                                                 .layout = "dp=8,global_batch=64,recompute=full",
+                                                 .calibrate = folder.write("steps.csv", text),
+                                                 .calibrate_rows = 0});
+  EXPECT_LT(report.step->lower, 8500ms);
+  EXPECT_GT(report.step->upper, 15000ms);
+}
+
 TEST(Generate, CountsRepeatedRowsAsOneLayout) {
   const auto regret = [](const std::string& rows) {
     const Folder folder;

@@ -61,6 +61,19 @@ TEST(Zero, EachStageDividesMore) {
   EXPECT_EQ(peak_behind("zero:stage=3,workers=4,layer_bytes=1MiB"), Bytes{9 << 20});
 }
 
+TEST(Zero, GathersOnTheDeviceThatHasTheParameters) {
+  std::string text(kZeroTraining);
+  for (std::size_t at = text.find("device=0"); at != text.npos; at = text.find("device=0"))
+    text.replace(at, 8, "device=1");
+  for (std::size_t at = text.find(" use="); at != text.npos; at = text.find(" use=", at + 14))
+    text.insert(at, " device=1");
+  Graph graph = parse_graph(text);
+  read_transform_text("zero:stage=3,workers=4")->apply(graph, {});
+  const auto curves = memory_curves(graph, simulate(graph));
+  ASSERT_EQ(curves.size(), 1U);
+  EXPECT_EQ(curves[0].peak, Bytes{11 << 20});
+}
+
 // The gathered parameters are freed before those of the next step are made.
 TEST(Zero, GradientsOfOneStepAreHeldAtATime) {
   Graph graph = parse_graph(R"(

@@ -147,6 +147,7 @@ class StartingPoints {
 /// Errors of held-out times, divided by the growth of the spread with distance.
 struct HeldOutErrors {
   std::vector<double> sizes, shapes, kinds;
+  std::vector<double> repeats;  ///< Of rows from the median of those that are alike.
 
   static double growth(double distance) { return std::sqrt(1 + distance); }
 
@@ -165,12 +166,21 @@ struct HeldOutErrors {
     }
   }
 
+  void add_repeats(const Rows& rows, const Rows& merged) {
+    if (rows.size() == merged.size()) return;
+    std::map<std::pair<Shape, std::int64_t>, double> medians;
+    for (const MeasuredCollective& row : merged) medians[{shape_of(row), row.bytes.count}] = row.us;
+    for (const MeasuredCollective& row : rows)
+      repeats.push_back(std::abs(std::log(row.us / medians.at({shape_of(row), row.bytes.count}))));
+  }
+
   Calibration::Spreads spreads() const {
     const auto spread = [](std::vector<double> errors, double otherwise) {
       return errors.empty() ? otherwise : upper_quantile(errors, kInterval);
     };
-    const double near = spread(shapes, kUnknown);
-    return {spread(sizes, near), near, std::max(near, spread(kinds, kUnknown))};
+    const double near = spread(shapes, kUnknown), again = spread(repeats, 0);
+    return {std::hypot(spread(sizes, near), again), std::hypot(near, again),
+            std::hypot(std::max(near, spread(kinds, kUnknown)), again)};
   }
 };
 
@@ -196,9 +206,13 @@ Calibration::Calibration(const Rows& rows, const RankPlaces& places) : rows_(row
   if (places.inter > 0) first.across = places.inter / places.per_node;
   RowsByOperation by_operation;
   for (const MeasuredCollective& row : rows) by_operation[row.operation].push_back(row);
-  for (auto& [operation, own_rows] : by_operation) own_rows = medians(own_rows);
-  const StartingPoints starts(by_operation, first);
   HeldOutErrors held_out;
+  for (auto& [operation, own_rows] : by_operation) {
+    const Rows merged = medians(own_rows);
+    held_out.add_repeats(own_rows, merged);
+    own_rows = merged;
+  }
+  const StartingPoints starts(by_operation, first);
   for (const auto& [operation, own_rows] : by_operation) {
     const CollectiveModel start = starts.of(operation);
     fits_[operation] = fit_of(own_rows, start);

@@ -46,8 +46,13 @@ CollectiveRow MachinePricing::by_nccl(Operation operation, Bytes bytes) const {
   const CalibratedTime known =
       calibration_->time(operation, {places().nodes, places().per_node}, bytes);
   row.basis = known.is_covered ? "calibrated" : "extrapolated";
-  finish_row(row, operation, from_microseconds(known.us));
-  row.lower = from_microseconds(known.lower_us), row.upper = from_microseconds(known.upper_us);
+  // Links between few devices of a mesh are slower than those between all, which may be all that
+  // was measured.
+  const bool is_bounded = !known.is_covered && places().nodes == 1;
+  const double least = is_bounded ? chosen.us / chosen.faster : 0;
+  finish_row(row, operation, from_microseconds(std::max(known.us, least)));
+  row.lower = from_microseconds(std::max(known.lower_us, least));
+  row.upper = from_microseconds(std::max(known.upper_us, is_bounded ? chosen.us : 0));
   return row;
 }
 

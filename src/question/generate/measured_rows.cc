@@ -173,21 +173,35 @@ class RowReader {
                        layout.global_batch);
   }
 
-  Platform platform_of(const TableRow& row) {
+  const Platform& machine_named(const std::string& name) {
+    if (!platforms_.contains(name)) platforms_.emplace(name, find_platform(name));
+    return platforms_.at(name);
+  }
+
+  /// The platform that a row names, or else --machine, which also says how devices that are its own
+  /// are joined.
+  Platform whole_platform(const TableRow& row) {
     const RecordedHost* const host = host_of(row);
     const DeviceModel* const device = device_recorded_as(row.text("gpu"));
-    const auto gpus = row.number("gpus"), nodes = row.number("nodes");
     const bool is_card = device != nullptr && device->name.find("pcie") != std::string::npos;
     const bool has_host = host != nullptr && !is_card;
-    const std::string recorded(has_host ? host->machine : "");
-    const std::string machine = defaults_.machine.empty() ? recorded : defaults_.machine;
-    if (machine.empty() && device != nullptr && gpus == 1) return lone_platform(*device);
-    if (machine.empty())
-      throw Error(
-          fmt::format("gpu: must be one whose host is known, or --machine must be given, got '{}'",
-                      row.text("gpu")));
-    if (!platforms_.contains(machine)) platforms_.emplace(machine, find_platform(machine));
-    Platform platform = platforms_.at(machine);
+    const std::string stated = defaults_.machine;
+    if (!stated.empty()) {
+      const std::string& own = machine_named(stated).device.name;
+      const std::string named = has_host ? machine_named(std::string(host->machine)).device.name
+                                : device != nullptr ? device->name
+                                                    : own;
+      if (named == own) return machine_named(stated);
+    }
+    if (has_host) return machine_named(std::string(host->machine));
+    if (device != nullptr && row.number("gpus") == 1) return lone_platform(*device);
+    throw Error(fmt::format("gpu: must be one whose host is known, or of --machine, got '{}'",
+                            row.text("gpu")));
+  }
+
+  Platform platform_of(const TableRow& row) {
+    Platform platform = whole_platform(row);
+    const auto gpus = row.number("gpus"), nodes = row.number("nodes");
     if (gpus && nodes && *nodes >= 1) {
       const std::int64_t per_node = std::llround(*gpus / *nodes);
       // A host of fewer devices than the machine's. NVLink may join many hosts.

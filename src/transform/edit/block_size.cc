@@ -49,11 +49,16 @@ void replace_block(Graph& graph, std::uint32_t number, const Allocation& block) 
 }
 
 void add_permanent_block(Graph& graph, Bytes bytes, MemoryUse use) {
-  if (bytes == Bytes{} || graph.allocations().empty()) return;
-  Allocation block{.device = 0, .use = use};
-  graph.allocations().push_back(block);
-  block.bytes = bytes;
-  replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), block);
+  if (bytes == Bytes{}) return;
+  std::set<std::int32_t> devices;
+  for (const Allocation& block : graph.allocations())
+    if (block.device >= 0) devices.insert(block.device);
+  for (const std::int32_t device : devices) {
+    Allocation block{.device = device, .use = use};
+    graph.allocations().push_back(block);
+    block.bytes = bytes;
+    replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), block);
+  }
 }
 
 Bytes peak_memory(const Graph& graph, const Timeline& timeline) {

@@ -30,8 +30,8 @@ inline std::int64_t asked_bytes(const Allocation& block) {
 /// initial memory of its device changes by the same amount.
 void replace_block(Graph& graph, std::uint32_t number, const Allocation& block);
 
-/// Adds a block of `bytes` to the first device, held for the whole run. Does nothing if the graph
-/// has no allocations.
+/// Adds a block of `bytes` to each device that has blocks, held for the whole run. Does nothing if
+/// the graph has no allocations.
 void add_permanent_block(Graph& graph, Bytes bytes, MemoryUse use);
 
 /// Return the greatest peak of all devices, in `timeline` or in a replay of the graph.
