@@ -46,6 +46,8 @@ void Layout::describe(Fields& fields) {
       "pointwise", pointwise, {"usual", "fused", "eager"},
       "Norms, rotary embedding and gates: a kernel each (torch.compile, Liger), or one for "
       "each of their operators, if it is not as usual in the framework");
+  fields.flag("fused_loss", fused_loss,
+              "Logits are made and used in pieces (fused linear cross entropy, Liger)");
   fields.flag("lora", lora, "Weights are frozen; only adapters of low rank learn");
   fields.flag("host_checkpoints", host_checkpoints,
               "The host's memory keeps the inputs of recomputed layers");

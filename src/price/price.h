@@ -39,6 +39,7 @@ struct Layout final : Described {
   std::string precision = "bf16";  ///< The type of matrix products.
   std::int64_t zero = 0;  ///< 1: optimizer state is sharded, 2: gradients too, 3: weights too.
   bool sequence_parallel = false;
+  bool fused_loss = false;  ///< Logits exist in pieces, as many as the vocabulary is model widths.
   /// Weights are frozen; adapters cost what their operators move, if those are not fused.
   bool lora = false;
   /// Whether the host's memory holds the inputs from which whole layers are recomputed, and the

@@ -16,6 +16,7 @@
 #include <fmt/core.h>
 
 #include "foretrace/error.h"
+#include "workload/eager.h"
 #include "workload/registered.h"
 
 namespace foretrace {
@@ -30,15 +31,6 @@ constexpr double kNormBytes = 4, kAddBytes = 7, kNormBackBytes = 8, kAddBackByte
 /// An activation with bias reads and writes; a gated one reads two.
 constexpr double kActBytes = 4, kGatedBytes = 6, kActBackBytes = 6, kGatedBackBytes = 10;
 constexpr double kCopyBytes = 4;  ///< Bias and transposition of queries, keys and values.
-/// What PyTorch's operators move beyond a fused kernel, per element: a norm of root mean squares
-/// (casts, square, mean, product, weight: 36 bytes, backward 72), rotary embedding (two products,
-/// a turned copy, a sum) and a gate. An adapter's output is written, scaled and added; its backward
-/// pass scales what comes out and adds to what went in. Tokens for experts are gathered, weighed in
-/// 4 bytes, padded and scattered. Counted in modules of Hugging Face, and torchtitan for experts.
-constexpr double kEagerNorm = 32, kEagerNormBack = 64, kEagerRotary = 20, kEagerRotaryBack = 28;
-constexpr double kEagerGate = 4, kEagerGateBack = 8;
-constexpr double kEagerRoute = 34, kEagerRouteBack = 52;
-constexpr double kAdapter = 12, kAdapterBackOut = 4, kAdapterBackIn = 6;
 /// Unfused scores: the masked softmax reads and writes; dropout reads, writes and creates a mask.
 constexpr double kScoreBytes = 9, kScoreBackBytes = 11;
 /// Loss on logits: cast to 4 bytes, maximum, exponential and sum; the backward pass scales and
@@ -244,6 +236,7 @@ class Transformer final : public Workload {
     row.kept = row.kept_selective = row.kept_pointwise = row.kept_full = bytes(
         n * (h * unsplit_share(slice) * 2 * static_cast<double>(slice.element_bytes) + 4 * v));
     row.working = bytes(n * v * static_cast<double>(slice.element_bytes));
+    if (slice.eager && gated_) row.working += bytes(n * v * kEagerLoss);
     row.output = Bytes{};
     if (slice.tensor > 1) row.exchanges = 1, row.exchanged = bytes(n * h * 2);
     add_further_tokens(row, slice);
@@ -387,27 +380,15 @@ class Transformer final : public Workload {
     row.kernels += kUnfusedKernels;
   }
 
-  /// Adds what separate operators of a block with norms of root mean squares, rotary embedding and
-  /// gates move.
-  void add_eager(LayerRow& row, const LayerSlice& slice, double n, const Kind& kind) const {
+  /// A token in a block of separate operators.
+  EagerBlock eager_block(const LayerSlice& slice, const Kind& kind) const {
     const auto h = static_cast<double>(hidden_), t = static_cast<double>(slice.tensor);
-    const double turned = (static_cast<double>(heads_) + kv_heads()) * head_size();
-    const double rotary = kind.is_linear ? 0 : turned / t;
-    const double norms = 2 * h * unsplit_share(slice) + (qk_norm_ ? rotary : 0);
-    const double gates = kind.has_experts ? expert_outputs(t) : ffn() / t;
-    row.moved_bytes += n * (norms * kEagerNorm + rotary * kEagerRotary + gates * kEagerGate);
-    row.moved_back_bytes +=
-        n * (norms * kEagerNormBack + rotary * kEagerRotaryBack + gates * kEagerGateBack);
-    const double sent = kind.has_experts ? static_cast<double>(active_) * h / t : 0;
-    row.moved_bytes += n * sent * kEagerRoute, row.moved_back_bytes += n * sent * kEagerRouteBack;
-    if (!slice.adapters) return;
-    for (const Gemm& gemm : row.gemms) {
-      if (!gemm.has_weights) continue;
-      const double out = gemm.rows * gemm.columns * gemm.count;
-      row.moved_bytes += out * kAdapter;
-      row.moved_back_bytes +=
-          out * kAdapterBackOut + gemm.rows * gemm.inner * gemm.count * kAdapterBackIn;
-    }
+    const double turned = (static_cast<double>(heads_) + kv_heads()) * head_size() / t;
+    const double rotary = kind.is_linear ? 0 : turned;
+    return {.normed = 2 * h * unsplit_share(slice) + (qk_norm_ ? rotary : 0),
+            .turned = rotary,
+            .gated = kind.has_experts ? expert_outputs(t) : ffn() / t,
+            .sent = kind.has_experts ? static_cast<double>(active_) * h / t : 0};
   }
 
   LayerRow block(const LayerSlice& slice, const Kind& kind) const {
@@ -433,9 +414,9 @@ class Transformer final : public Workload {
       add_experts(row, slice, n, all_tokens);
     else
       add_feed_forward(row, n, t, ffn(), all_tokens);
-    if (slice.eager && gated_) add_eager(row, slice, n, kind);
     row.parameters += 2 * norm(), row.all_parameters += 2 * norm();
     add_memory(row, slice, n, kind);
+    if (slice.eager && gated_) add_eager(eager_block(slice, kind), n, slice.adapters, row);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 2, row.exchanged = row.output;
     const double passed = kv_rank_ > 0 ? static_cast<double>(kv_rank_ + rotary_)

@@ -737,6 +737,31 @@ TEST(Price, OperatorsThatAreNotFusedMoveMore) {
   EXPECT_EQ(us(plain, "fsdp", "fused", false), us(plain, "fsdp", "eager", false));
 }
 
+TEST(Price, OperatorsThatAreNotFusedKeepMore) {
+  const auto bytes = [](const char* pointwise) {
+    Layout layout;
+    layout.framework = "fsdp", layout.pointwise = pointwise;
+    const auto model = find_workload("qwen3-4b:layers=4,sequence=4096,vocabulary=1024");
+    return static_cast<double>(StepPricer().memory(*model, layout).allocated.count);
+  };
+  // Inputs of norms in 4 bytes, rotated heads and gates.
+  const double block = (2 * 2560 + 5120) * 4 + 5120 * 2 + 9728 * 2;
+  EXPECT_NEAR(bytes("eager") - bytes("fused"), 4096 * 4 * block, 1e6);
+}
+
+TEST(Price, LogitsInPiecesTakeAPieceOfTheMemory) {
+  const auto logits = [](bool fused) {
+    Layout layout;
+    layout.framework = "fsdp", layout.recompute = "full", layout.fused_loss = fused;
+    double bytes = 0;
+    for (const auto& [name, size] :
+         StepPricer().memory(*find_workload("qwen3-4b:sequence=65536"), layout).parts)
+      bytes += name == "logits" ? static_cast<double>(size.count) : 0;
+    return bytes;
+  };
+  EXPECT_NEAR(logits(true) / logits(false), 2560 / 151936., .001);
+}
+
 TEST(Price, TokensTravelToARankOnce) {
   Layout layout;
   layout.data = 64, layout.expert = 64, layout.global_batch = 256, layout.recompute = "full";
@@ -771,6 +796,7 @@ TEST(Price, ChunksOfAStageScatterNoMoreGradients) {
 
 TEST(Price, FrameworksKeepDifferentBytes) {
   Layout layout;
+  layout.pointwise = "fused";
   layout.data = 8, layout.global_batch = 8;
   const auto bytes = [&](const char* framework, std::int64_t zero) {
     layout.framework = framework, layout.zero = zero;

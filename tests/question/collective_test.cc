@@ -157,6 +157,13 @@ TEST(Collective, FewRanksOfAMeshAreNoFasterThanTheirLinks) {
   EXPECT_GE(row.upper, usual);
 }
 
+TEST(Collective, ARackMayLeaveItsRingsSooner) {
+  CollectiveQuestion question = machine("all_reduce", "gb200-nvl72", 16);
+  question.sizes = {Bytes{64 << 10}, Bytes{128 << 10}};
+  const auto rows = price_collective(question).rows;
+  EXPECT_LE(rows[0].lower, rows[1].time);
+}
+
 TEST(Collective, SizesAsNcclTestsTakesThem) {
   EXPECT_EQ(read_sizes("8..8GB/x2").size(), 30U);
   EXPECT_EQ(read_sizes("1MiB..16MiB/x4"), (std::vector<Bytes>{{1 << 20}, {4 << 20}, {16 << 20}}));

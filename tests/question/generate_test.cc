@@ -222,6 +222,28 @@ TEST(Generate, KnowsWhereASourceRan) {
   EXPECT_GT(there, elsewhere);
 }
 
+TEST(Generate, SaysWhatSharingThatIsNotStatedWouldChange) {
+  const Folder folder;
+  const auto table = [&](const std::string& source) {
+    return folder.write(
+        "steps.csv",
+        "source,model,gpu,gpus,tp,pp,micro_batch,global_batch,recompute,memory_gb,iteration_ms\n" +
+            source + ",Llama 3.1 8B,H100-SXM,8,1,1,1,64,full,60,20000\n");
+  };
+  const auto notes = [](const GenerationReport& report) {
+    std::string texts;
+    for (const Note& note : report.notes.all()) texts += note.text + "\n";
+    return texts;
+  };
+  const GenerationReport open = generate_step({.against = table("somebody")});
+  EXPECT_NE(notes(open).find("rows do not say what replicas share"), std::string::npos);
+  // SimuMax shards the optimizer: 7 of 8 parts of 12 bytes a parameter.
+  const GenerationReport known = generate_step({.against = table("MooreThreads/SimuMax")});
+  EXPECT_EQ(notes(known).find("replicas share"), std::string::npos);
+  EXPECT_NEAR(static_cast<double>((open.rows[0].allocated - known.rows[0].allocated).count),
+              8.03e9 * 12 * 7 / 8, 2e9);
+}
+
 TEST(Generate, RowsKeepTheirDevicesWhateverMachineIsAsked) {
   const Folder folder;
   const std::string table =

@@ -22,6 +22,7 @@ constexpr Nanoseconds kHopTime{3400};
 /// on. Where copies go through the memory of the host, all ranks share it.
 constexpr double kWithin = 1.17, kWithinOthers = 1.5, kAcross = 1.3, kAcrossOthers = 4;
 constexpr double kOfEachRank = 1.3;
+constexpr std::uint32_t kMostMeasured = 8;  ///< Ranks within a host.
 constexpr std::int64_t kLongEnough = 512 << 20, kLeastMeasured = 80;
 
 /// Returns the name of our algorithm that sends as NCCL's choice does.
@@ -79,6 +80,12 @@ MachineCollectives::NcclEstimate MachineCollectives::by_nccl(Operation operation
     const bool is_measured =
         places_.kind == LinkKind::nvlink && facts.architecture.value_or(0) >= kLeastMeasured;
     estimate.faster = estimate.slower = is_measured ? kWithin : kWithinOthers;
+    // Beyond the ranks that were measured, NCCL may leave a path sooner than its tuning says.
+    if (places_.ranks > kMostMeasured) {
+      for (const NcclPath& path : nccl_paths(operation, system_))
+        estimate.faster =
+            std::max(estimate.faster, estimate.us / expected_us(path, system_, operation, bytes));
+    }
     if (system_.copies_through_host) estimate.slower = kOfEachRank * places_.ranks;
   }
   return estimate;

@@ -137,11 +137,19 @@ GeneratedRow compared(const MeasuredRow& row, const CalibratedPrice& priced) {
   return compared;
 }
 
-/// How rows that do not say their precision agree with each way to read them.
+/// How rows that do not say their precision, or what replicas share, agree with each way to read
+/// them: the first by times, the second by memory.
 class Readings {
  public:
   void add(const MeasuredRow& row, const CalibratedPrice& priced, StepCalibration& calibration) {
-    if (row.states_precision || row.is_guessed || row.out_of_memory || row.cannot_run) return;
+    if (row.is_guessed || row.out_of_memory || row.cannot_run) return;
+    if (!row.states_sharding && row.memory_bytes > 0) {
+      MeasuredStep shared = row.step;
+      shared.layout.zero = 1;
+      whole_.push_back(memory_error(row, priced.memory));
+      shared_.push_back(memory_error(row, calibration.memory(shared)));
+    }
+    if (row.states_precision) return;
     MeasuredStep other = row.step;
     other.layout.precision = is_narrow(row) ? row.step.platform.device.usual_precision() : "fp8";
     const double us = calibration.price(other).us;
@@ -149,6 +157,12 @@ class Readings {
     (is_narrow(row) ? usual_ : narrow_).push_back(std::abs(us / row.step.us - 1));
   }
   void tell(Notes& notes) const {
+    if (!whole_.empty())
+      notes.add(Severity::info,
+                fmt::format("rows do not say what replicas share: their memory is off by {:.1f} % "
+                            "(median) if nothing, and by {:.1f} % if the optimizer's state "
+                            "(zero=1 in --layout)",
+                            100 * median(whole_), 100 * median(shared_)));
     if (narrow_.empty()) return;
     notes.add(Severity::info,
               fmt::format("rows without a precision are off by {:.1f} % (median) if they ran in "
@@ -161,7 +175,11 @@ class Readings {
     return row.step.layout.precision.starts_with("fp8") || row.step.layout.precision == "fp4";
   }
 
-  std::vector<double> narrow_, usual_;
+  static double memory_error(const MeasuredRow& row, const StepMemory& memory) {
+    return std::abs(static_cast<double>(memory.allocated.count) / row.memory_bytes - 1);
+  }
+
+  std::vector<double> narrow_, usual_, whole_, shared_;
 };
 
 void compare(const GenerateQuestion& question, const std::set<std::size_t>& fitted,

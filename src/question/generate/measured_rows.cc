@@ -107,6 +107,8 @@ class RowReader {
       layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
     read_precision(row, read.step.platform.device, layout);
+    read.states_sharding = layout.zero > 0 || layout.data == 1 || row.has("zero") ||
+                           defaults_.stated.find("zero=") != std::string::npos;
     read.states_precision = row.has("precision") ||
                             defaults_.stated.find("precision=") != std::string::npos ||
                             sheet_peak(read.step.platform.device, "fp8") <= 0;

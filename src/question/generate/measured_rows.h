@@ -24,6 +24,7 @@ struct MeasuredRow {
   bool cannot_run = false;  ///< It failed, as it had to: nothing can be priced.
   double memory_bytes = 0;  ///< 0 if it was not measured.
   bool states_recompute = false;
+  bool states_sharding = true;
   bool states_precision = true;  ///< Or --layout does, or the device has no narrow types.
 };
 

@@ -40,6 +40,8 @@ void read_variant(const TableRow& row, Layout& layout) {
     layout.zero = 3, layout.host_checkpoints = true;
   for (const char* kernel : {"flash_attention_2", "flash_attention_3"})
     if (variant.find(kernel) != std::string::npos) layout.attention_kernel = kernel;
+  // prime-rl's trainer for reinforcement learning has such a loss, its supervised one has not.
+  if (layout.framework == "fsdp" && variant.starts_with("rl ")) layout.fused_loss = true;
   // torchtitan's tables name what was switched on: "FSDP", "FSDP+compile".
   if (layout.framework == "torchtitan" && variant.ends_with(" fsdp")) layout.pointwise = "eager";
   if (variant.find("async tp") != std::string::npos) layout.overlaps_exchanges = true;
@@ -56,6 +58,8 @@ void read_zero(const TableRow& row, Layout& layout) {
   if (text == "full_shard" || text == "fsdp2") layout.zero = 3;
   // FSDP2 is what torchtitan uses, whose tensor-parallel ranks share the sequence.
   if (text == "fsdp2") layout.sequence_parallel = true;
+  // With stages, it keeps weights gathered between the passes.
+  if (text == "fsdp2" && layout.pipeline > 1) layout.zero = 2;
   if (text.starts_with("fsdp ") && text != "fsdp 0") layout.zero = 3;
   if (text.size() == 1 && std::isdigit(static_cast<unsigned char>(text[0])))
     layout.zero = std::min(3, text[0] - '0');

@@ -190,8 +190,8 @@ std::set<std::string> named_settings(const std::string& text) {
   for (const auto& [name, value] : settings.items()) names.insert(name);
   for (const char* common :
        {"precision", "fused_attention", "attention_kernel", "pointwise", "dispatcher",
-        "overlap_dispatch", "lora", "host_checkpoints", "host_optimizer", "overlap", "global_batch",
-        "embedding_is_layer", "blocking_launches", "cuda_graphs"})
+        "overlap_dispatch", "fused_loss", "lora", "host_checkpoints", "host_optimizer", "overlap",
+        "global_batch", "embedding_is_layer", "blocking_launches", "cuda_graphs"})
     names.erase(common);
   return names;
 }
