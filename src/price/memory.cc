@@ -24,8 +24,8 @@ constexpr double kMadeBytes = 6;
 /// is loaded (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
 /// Standard deviation of the logarithm of predicted sizes: a half of published steps are within 3 %
-/// (SimuMax), 11 % (nanotron), 14 % (BLOOM), 15 % (prime-rl) and 30 % (torchtitan).
-constexpr double kSizeError = .2;
+/// (SimuMax), 6 % (torchtitan), 11 % (nanotron), 14 % (BLOOM) and 15 % (prime-rl).
+constexpr double kSizeError = .15;
 
 /// For each parameter.
 struct KeptBytes {
@@ -66,7 +66,8 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
           largest = std::max(largest, gemm.columns * gemm.inner);
       }
       if (row + 1 == table.size())
-        logits = (bytes + static_cast<double>(table[row].working.count)) * framework.logits / 6 *
+        logits = (bytes + static_cast<double>(table[row].working.count)) *
+                 (is_eager(layout) ? 1 : framework.logits / 6) *
                  piece_of_logits(table[row], layout);
       else
         kept += bytes * count;
@@ -80,7 +81,7 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
   const double expert_shards = std::max(
       1., shards * static_cast<double>(layout.tensor) / static_cast<double>(layout.expert));
   const auto sharded = [&](double each, std::int64_t from) {
-    if (layout.zero < from) return each * (parameters + experts);
+    if (sharded_in_passes(layout) < from) return each * (parameters + experts);
     return each * (parameters / shards + experts / expert_shards);
   };
   double in_flight = rank.in_flight;

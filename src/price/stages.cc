@@ -78,16 +78,24 @@ double layers_of(const StageRows& stage) {
   return sum;
 }
 
+std::int64_t sharded_in_passes(const Layout& layout) {
+  const bool keeps = layout.framework == "torchtitan" && layout.pipeline > 1 && layout.zero == 2;
+  return keeps ? 1 : layout.zero;
+}
+
+bool is_eager(const Layout& layout) {
+  return layout.pointwise == "usual" ? framework_of(layout).separate : layout.pointwise == "eager";
+}
+
 LayerSlice slice_of(const Layout& layout) {
-  const bool is_eager =
-      layout.pointwise == "usual" ? framework_of(layout).is_eager : layout.pointwise == "eager";
   return {.micro_batch = layout.micro_batch,
           .tensor = layout.tensor,
           .context = layout.context,
           .expert = layout.expert,
           .sequence_parallel = layout.sequence_parallel,
           .fused_attention = layout.fused_attention,
-          .eager = is_eager,
+          .eager = is_eager(layout),
+          .keeps_eager = framework_of(layout).separate,
           .adapters = layout.lora,
           .element_bytes = layout.precision == "fp32" || layout.precision == "tf32" ? 4 : 2};
 }

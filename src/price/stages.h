@@ -28,9 +28,14 @@ double layers_of(const StageRows& stage);
 struct Framework {
   std::string_view name;
   double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket, calls;
-  bool is_eager;
+  bool separate;
 };
 const Framework& framework_of(const Layout& layout);
+/// Layout::zero while micro-batches pass: torchtitan's pipelines scatter gradients with the last
+/// one alone, and keep them whole until then.
+std::int64_t sharded_in_passes(const Layout& layout);
+/// Norms, rotary embedding and gates are one operator after the other.
+bool is_eager(const Layout& layout);
 /// Megatron computes with NVIDIA's Transformer Engine.
 bool uses_engine(const Layout& layout);
 

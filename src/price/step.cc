@@ -209,7 +209,7 @@ class TrainingStep {
       sum.host += count * one.host, sum.attention += count * one.attention;
       sum.experts += count * one.experts;
     }
-    if (layout_.zero == 2 && !layout_.lora) scatter_gradients(stage, sum);
+    if (sharded_in_passes(layout_) == 2 && !layout_.lora) scatter_gradients(stage, sum);
     if (layout_.zero >= 3) gather_weights(stage, sum);
     if (layout_.pipeline > 1) {
       const double bytes =
@@ -343,7 +343,8 @@ class TrainingStep {
     Exchange us;
     if (layout_.zero >= 1) {
       us.gather = shards_us(parameters, experts, kWeightBytes, pipelines, bucket);
-      if (layout_.zero == 1) us.scatter = shards_us(parameters, experts, bytes, pipelines, bucket);
+      if (sharded_in_passes(layout_) == 1)
+        us.scatter = shards_us(parameters, experts, bytes, pipelines, bucket);
     } else {
       us.scatter = rates_.all_reduce(copies(pipelines), layout_.tensor, parameters * bytes,
                                      chunks(parameters * bytes, bucket)) +

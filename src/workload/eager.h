@@ -16,7 +16,7 @@ struct EagerBlock {
 };
 
 /// Adds to `row` what `tokens` of a block, and adapters of its products, move and keep.
-void add_eager(const EagerBlock& block, double tokens, bool has_adapters, LayerRow& row);
+void add_eager(const EagerBlock& block, double tokens, const LayerSlice& slice, LayerRow& row);
 
 /// Bytes of an element of logits beyond those of a fused loss: the logarithm of its probability,
 /// and its gradient in 4 bytes.

@@ -749,6 +749,21 @@ TEST(Price, OperatorsThatAreNotFusedKeepMore) {
   EXPECT_NEAR(bytes("eager") - bytes("fused"), 4096 * 4 * block, 1e6);
 }
 
+TEST(Price, PipelinesOfTorchtitanKeepGradientsWhole) {
+  Layout layout;
+  layout.pipeline = 4, layout.data = 8, layout.global_batch = 64, layout.recompute = "full";
+  const auto gradients = [&](const char* framework, std::int64_t zero) {
+    layout.framework = framework, layout.zero = zero;
+    double bytes = 0;
+    for (const auto& [name, size] : StepPricer().memory(*find_workload("llama3-8b"), layout).parts)
+      bytes += name == "gradients" ? static_cast<double>(size.count) : 0;
+    return bytes;
+  };
+  EXPECT_EQ(gradients("torchtitan", 2), gradients("torchtitan", 1));
+  EXPECT_NEAR(gradients("fsdp", 2), gradients("fsdp", 1) / 8, 1);
+  EXPECT_NEAR(gradients("torchtitan", 3), gradients("torchtitan", 1) / 8, 1);
+}
+
 TEST(Price, LogitsInPiecesTakeAPieceOfTheMemory) {
   const auto logits = [](bool fused) {
     Layout layout;
