@@ -74,8 +74,6 @@ class TrainingStep {
     }
     const double products = forward;
     const double attention = rates_.attention(row.attention_operations);
-    double scores = 0;  // Repeated by selective recomputation.
-    for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
     forward += attention + rates_.moved(row.moved_bytes);
     backward += kAttentionBackward * attention + rates_.moved(row.moved_back_bytes);
     backward += accumulation(row, products);
@@ -103,18 +101,24 @@ class TrainingStep {
     cost.forward *= longer, cost.backward *= longer;
     const bool is_block = row.name != "embedding" && row.name != "head";
     const double share = recompute_ == Recompute::full && is_block ? layout_.recompute_share : 0;
-    cost.recompute = share * cost.forward;
-    if (recompute_ == Recompute::selective && is_block) cost.recompute = scores + attention;
-    if (recompute_ == Recompute::pointwise && is_block)
-      cost.recompute = scores + rates_.moved(row.moved_bytes);
+    cost.recompute = share * cost.forward + (is_block ? selected_again(row) : 0);
     cost.tensor_part = communication * (2 + share);
-    const double again = recompute_ == Recompute::full ? share : is_block && cost.recompute > 0;
+    const double again = is_block && recompute_ == Recompute::selective ? 1 : share;
     cost.attention = attention * (1 + kAttentionBackward + again);
     if (row.expert_parameters > 0)
       cost.experts = cost.forward + cost.backward + cost.recompute - cost.attention;
     if (longer > 1 || cost.forward <= launches) cost.host += (1 + share) * cost.forward;
     if (longer > 1 || cost.backward <= back_launches) cost.host += cost.backward;
     return cost;
+  }
+
+  /// What the backward pass of a block repeats if not all of it.
+  double selected_again(const LayerRow& row) const {
+    if (recompute_ != Recompute::selective && recompute_ != Recompute::pointwise) return 0;
+    double scores = 0;
+    for (const Gemm& gemm : row.gemms) scores += gemm.has_weights ? 0 : rates_.forward(gemm);
+    return scores + (recompute_ == Recompute::selective ? rates_.attention(row.attention_operations)
+                                                        : rates_.moved(row.moved_bytes));
   }
 
   /// Share of the copies of a token for its experts that are left if each of `groups` of ranks gets

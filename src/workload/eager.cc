@@ -15,7 +15,7 @@ constexpr Bill kNorm{32, 64, 4};
 constexpr Bill kRotary{20, 28, 2};
 /// A gate's activation, apart from its product.
 constexpr Bill kGate{4, 8, 2};
-/// What goes to an expert is gathered, weighed in 4 bytes, padded, and scattered when it is back
+/// An input of an expert is gathered, weighed in 4 bytes, padded, and scattered when it is back
 /// (counted in torchtitan).
 constexpr Bill kSent{34, 52, 8};
 /// The output of an adapter is written, scaled and added. Its backward pass scales what comes out,

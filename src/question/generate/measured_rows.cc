@@ -107,11 +107,7 @@ class RowReader {
       layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
     read_precision(row, read.step.platform.device, layout);
-    read.states_sharding = layout.zero > 0 || layout.data == 1 || row.has("zero") ||
-                           defaults_.stated.find("zero=") != std::string::npos;
-    read.states_precision = row.has("precision") ||
-                            defaults_.stated.find("precision=") != std::string::npos ||
-                            sheet_peak(read.step.platform.device, "fp8") <= 0;
+    note_stated(row, read);
     const std::string text = workload_text(row, defaults_.workload, layout);
     read.step.workload = find_workload(text);
     const std::int64_t layers = read.step.workload->layer_count();
@@ -145,6 +141,15 @@ class RowReader {
   }
 
  private:
+  void note_stated(const TableRow& row, MeasuredRow& read) const {
+    const auto has = [&](const std::string& name) {
+      return row.has(name) || defaults_.stated.find(name + "=") != std::string::npos;
+    };
+    const Layout& layout = read.step.layout;
+    read.states_sharding = layout.zero > 0 || layout.data == 1 || has("zero");
+    read.states_precision = has("precision") || sheet_peak(read.step.platform.device, "fp8") <= 0;
+  }
+
   /// Rows that state no precision have the usual one of the device.
   static void read_precision(const TableRow& row, const DeviceModel& device, Layout& layout) {
     const bool has_it = sheet_peak(device, layout.precision) > 0;

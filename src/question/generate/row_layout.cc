@@ -21,7 +21,7 @@ std::string precision_of(const TableRow& row, const std::string& usual) {
 void read_recompute(const TableRow& row, Layout& layout) {
   const std::string text = row.lower("recompute");
   if (text.starts_with("true") || text.starts_with("full")) layout.recompute = "full";
-  // What is recomputed starts from inputs that the host keeps.
+  // The host keeps the inputs from which all is recomputed.
   if (text.starts_with("offload")) layout.recompute = "full", layout.host_checkpoints = true;
   if (text.starts_with("false")) layout.recompute = "none";
   if (text.find("selective") != std::string::npos) layout.recompute = "selective";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <set>
 
 #include "foretrace/error.h"
 #include "foretrace/simulate.h"
