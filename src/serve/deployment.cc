@@ -60,6 +60,16 @@ class ScaledPrice final : public StepPrice {
   double factor_;
 };
 
+FrontEnd front_of(const Deployment& deployment) {
+  const ServeConstants constants;
+  const EngineCosts costs = costs_of(constants, deployment.engine.scheduler, deployment.version);
+  return {
+      .constant = from_microseconds(costs.entry_us),
+      .each = from_microseconds(costs.each_us),
+      .token_ns = constants.token * 1e3,
+      .count = deployment.prefill_replicas > 0 ? deployment.prefill_replicas : deployment.replicas};
+}
+
 Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double first_factor) {
   Fleet fleet{.engine = deployment.engine,
               .replicas = deployment.replicas * deployment.placement.data,
@@ -73,11 +83,8 @@ Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double f
       std::ceil(cache_bytes_per_sequence(deployment.model, deployment.precision,
                                          deployment.placement.tensor) /
                 block_bytes));
-  const ServeConstants constants;
-  const EngineCosts costs = costs_of(constants, fleet.engine.scheduler, deployment.version);
-  fleet.front = {.constant = from_microseconds(costs.entry_us * first_factor),
-                 .each = from_microseconds(costs.each_us),
-                 .token_ns = constants.token * 1e3};
+  fleet.front = front_of(deployment);
+  fleet.front.constant = scaled(fleet.front.constant, first_factor);
   if (deployment.prefill_replicas > 0) {
     fleet.prefill_replicas = deployment.prefill_replicas * deployment.placement.data;
     fleet.prefill_engine = fleet.engine;
@@ -91,7 +98,22 @@ Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double f
   return fleet;
 }
 
-std::string bound_of(const ServingPoint& point, const Deployment& deployment, double busy) {
+/// The load that servers before the engines can take, in requests a second.
+double front_capacity(const Deployment& deployment) {
+  const FrontEnd front = front_of(deployment);
+  const double input = static_cast<double>(deployment.load.input) * (1 + deployment.load.range) / 2;
+  return 1e9 * static_cast<double>(front.count) / front.busy_ns(input);
+}
+
+/// `busy`: share of the time that engines have work; `front_busy`: the same of servers before them
+/// if these limit the capacity, else 0. An engine has work all the time at low loads as well, in
+/// small steps.
+std::string bound_of(const ServingPoint& point, const Deployment& deployment, double busy,
+                     double front_busy) {
+  if (front_busy >= .5)
+    return fmt::format(
+        "the server before the engine, which takes requests one after the other {} of the time",
+        to_share(front_busy, 0));
   if (busy < .5)
     return fmt::format("nothing: engines are idle {} of the time", to_share(1 - busy, 0));
   const std::string step = fmt::format("{} takes {} of the time of steps", point.shares[0].first,
@@ -207,9 +229,12 @@ double capacity_of(const Deployment& deployment, const StepPrice& price) {
   const double prompt_ns = together / batch * price.of(prompt).ns;
   const double second = 1e9 * together * static_cast<double>(deployment.placement.data);
   const auto copies = static_cast<double>(deployment.replicas);
-  if (deployment.prefill_replicas == 0) return second * copies / (decode_ns + prompt_ns);
-  return second * std::min(copies / std::max(1., decode_ns),
-                           static_cast<double>(deployment.prefill_replicas) / prompt_ns);
+  const double most = front_capacity(deployment);
+  if (deployment.prefill_replicas == 0)
+    return std::min(most, second * copies / (decode_ns + prompt_ns));
+  return std::min(most,
+                  second * std::min(copies / std::max(1., decode_ns),
+                                    static_cast<double>(deployment.prefill_replicas) / prompt_ns));
 }
 
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table,
@@ -277,9 +302,13 @@ ServingPoint ServedDeployment::typical() const {
   const ServedLoad served = run(0);
   ServingPoint point = figures_of(served, gpus());
   if (deployment_.demands.any()) point.goodput = goodput_of(served, deployment_.demands);
-  const double busy = served.busy_ns / std::max(1., static_cast<double>(served.end.count())) /
-                      static_cast<double>(fleet_.replicas + fleet_.prefill_replicas);
-  point.bound = bound_of(point, deployment_, busy);
+  const double span = std::max(1., static_cast<double>(served.end.count()));
+  const double busy =
+      served.busy_ns / span / static_cast<double>(fleet_.replicas + fleet_.prefill_replicas);
+  const bool is_front = capacity() >= front_capacity(deployment_);
+  const double front_busy =
+      is_front ? served.front_ns / span / static_cast<double>(fleet_.front.count) : 0;
+  point.bound = bound_of(point, deployment_, busy, front_busy);
   point.basis = basis_, point.is_covered = is_covered_;
   return point;
 }

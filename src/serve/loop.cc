@@ -50,7 +50,11 @@ class Replay {
  public:
   Replay(const std::vector<Request>& requests, std::int64_t concurrency, const Fleet& fleet,
          const StepPrice& price)
-      : requests_(requests), closed_(concurrency > 0), fleet_(fleet), price_(price) {
+      : requests_(requests),
+        closed_(concurrency > 0),
+        fleet_(fleet),
+        price_(price),
+        front_free_(static_cast<std::size_t>(fleet.front.count)) {
     for (std::int64_t i = 0; i < fleet.prefill_replicas; ++i)
       replicas_.push_back({Engine(fleet.prefill_engine), true});
     for (std::int64_t i = 0; i < fleet.replicas; ++i)
@@ -91,9 +95,11 @@ class Replay {
   void send(Nanoseconds time) {
     const FrontEnd& front = fleet_.front;
     run_.records[sent_].sent = time;
-    front_free_ = std::max(front_free_, time) + front.each +
-                  from_nanoseconds(front.token_ns * static_cast<double>(requests_[sent_].input));
-    arrivals_.push({front_free_ + front.constant, static_cast<std::int64_t>(sent_++), false});
+    const double busy = front.busy_ns(static_cast<double>(requests_[sent_].input));
+    run_.front_ns += busy;
+    Nanoseconds& free = *std::ranges::min_element(front_free_);
+    free = std::max(free, time) + from_nanoseconds(busy);
+    arrivals_.push({free + front.constant, static_cast<std::int64_t>(sent_++), false});
   }
 
   Replica* next_end() {
@@ -256,7 +262,8 @@ class Replay {
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
   std::array<std::size_t, 2> turns_{};
   std::size_t sent_ = 0;
-  Nanoseconds now_{0}, front_free_{0};
+  Nanoseconds now_{0};
+  std::vector<Nanoseconds> front_free_;  ///< When each server before the engines is free.
   ServedLoad run_;
 };
 

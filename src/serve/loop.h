@@ -34,11 +34,18 @@ class StepPrice {
   virtual StepTime of(const StepWork& work) const = 0;
 };
 
-/// The server before the queue: it takes requests one after the other.
+/// The servers before the queues: each takes requests one after the other, and a request takes the
+/// first that is free.
 struct FrontEnd {
   Nanoseconds constant{0};  ///< For a request, beside others.
   Nanoseconds each{0};      ///< For a request, one after the other.
   double token_ns = 0;      ///< The same, for each token of a prompt.
+  std::int64_t count = 1;   ///< Servers: one for each copy that prompts come to.
+
+  /// Time of a server that a prompt of so many tokens takes.
+  double busy_ns(double input) const {
+    return static_cast<double>(each.count()) + token_ns * input;
+  }
 };
 
 struct Fleet {
@@ -67,7 +74,8 @@ struct ServedLoad {
   std::vector<RequestRecord> records;  ///< In the order of requests.
   std::vector<Gap> gaps;               ///< Between tokens of a request.
   Nanoseconds end{0};
-  double busy_ns = 0;  ///< Sum over engines.
+  double busy_ns = 0;   ///< Sum over engines.
+  double front_ns = 0;  ///< The same, of servers before them.
   std::array<double, kBounds> parts{};
   double graph_ns = 0, prompt_ns = 0;  ///< In graphs; in steps with prompts.
   double used_ns = 0;                  ///< Integral of the share of blocks in use, while busy.

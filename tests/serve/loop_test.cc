@@ -178,6 +178,18 @@ TEST(Loop, TwoReplicasShareTheLoad) {
   }
 }
 
+TEST(Loop, EachFrontEndTakesOneRequestAfterTheOther) {
+  Fleet fleet = fleet_of("vllm");
+  fleet.front = {.constant = 100ns, .each = 1000ns, .token_ns = 10};
+  const std::vector<Request> requests(8, {.input = 10, .output = 1});
+  for (const std::int64_t count : {1, 2, 4}) {
+    fleet.front.count = count;
+    const ServedLoad run = replay(requests, 0, fleet, Affine(1, 0, 0));
+    EXPECT_EQ(run.records[7].started, Nanoseconds{8 / count * 1100 + 100}) << count;
+    EXPECT_EQ(run.front_ns, 8 * 1100);
+  }
+}
+
 TEST(Loop, PromptsApartPassTheirCacheOn) {
   Fleet fleet = fleet_of("vllm");
   fleet.prefill_replicas = 1, fleet.prefill_engine = fleet.engine;

@@ -261,6 +261,25 @@ TEST(Deployment, PromptsApartHaveACapacityOfTheirOwn) {
   EXPECT_LT(capacity(1, 1, 200), capacity(2, 0, 200));
 }
 
+// The engine of a small model could take four times as many short requests.
+TEST(Deployment, TheServerBeforeTheEngineLimitsTheCapacity) {
+  Deployment deployment = llama8b();
+  deployment.model = find_model("qwen3-0.6b");
+  deployment.load.input = 512, deployment.load.output = 16, deployment.load.range = 1;
+  const ServeConstants constants;
+  const double each = 1e-6 * (constants.vllm_each + 512 * constants.token);
+  EXPECT_DOUBLE_EQ(ServedDeployment(deployment, {}).capacity(), 1 / each);
+  deployment.replicas = 3;
+  EXPECT_DOUBLE_EQ(ServedDeployment(deployment, {}).capacity(), 3 / each);
+  deployment.load.rate = 2.5 / each, deployment.load.requests = 2000;
+  const ServingPoint point = serve_point(deployment, {});
+  EXPECT_NE(point.bound.find("the server before the engine"), std::string::npos) << point.bound;
+  EXPECT_LT(point.latency("ttft")->mean, 150ms);
+  deployment.load.rate = 3.1 / each;
+  EXPECT_NE(refusal([&] { serve_point(deployment, {}); }).find("below the capacity"),
+            std::string::npos);
+}
+
 TEST(Deployment, NoLoadIsFasterThanOneRequestAtATime) {
   Deployment deployment = llama8b();
   deployment.load.requests = 100, deployment.load.rate = 4;
