@@ -197,7 +197,7 @@ CacheMemory cache_memory(const Deployment& deployment) {
   return memory;
 }
 
-double capacity_of(const Deployment& deployment, const StepPrice& price) {
+Capacity capacity_of(const Deployment& deployment, const StepPrice& price) {
   const EngineSettings& engine = deployment.engine;
   const double share = (1 + deployment.load.range) / 2;
   const double input = static_cast<double>(deployment.load.input) * share;
@@ -230,11 +230,21 @@ double capacity_of(const Deployment& deployment, const StepPrice& price) {
   const double second = 1e9 * together * static_cast<double>(deployment.placement.data);
   const auto copies = static_cast<double>(deployment.replicas);
   const double most = front_capacity(deployment);
+  const double tokens = std::max(1., output - 1);
   if (deployment.prefill_replicas == 0)
-    return std::min(most, second * copies / (decode_ns + prompt_ns));
-  return std::min(most,
-                  second * std::min(copies / std::max(1., decode_ns),
-                                    static_cast<double>(deployment.prefill_replicas) / prompt_ns));
+    return {std::min(most, second * copies / (decode_ns + prompt_ns)),
+            (decode_ns + prompt_ns) / tokens};
+  const auto prefill = static_cast<double>(deployment.prefill_replicas);
+  return {std::min(most, second * std::min(copies / std::max(1., decode_ns), prefill / prompt_ns)),
+          decode_ns / tokens};
+}
+
+void check_demands(const std::vector<SloPart>& slo, const std::vector<Request>& requests) {
+  if (std::ranges::any_of(requests, [](const Request& one) { return one.output > 1; })) return;
+  for (const SloPart& part : slo) {
+    if (part.latency == "tpot" || part.latency == "itl")
+      throw Error(fmt::format("--slo: must not have {}, as all answers have one token", part.name));
+  }
 }
 
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table,
@@ -287,7 +297,7 @@ std::unique_ptr<StepPrice> ServedDeployment::price(double way) const {
                   std::exp(errors_.per_token) * std::exp(way * errors_.per_token_error));
 }
 
-double ServedDeployment::capacity() const { return capacity_of(deployment_, *price(0)); }
+double ServedDeployment::capacity() const { return capacity_of(deployment_, *price(0)).rate; }
 
 void ServedDeployment::check() const {
   for (const Request& request : requests_) check_runs(request, fleet_.engine);
@@ -323,6 +333,10 @@ Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingP
                                      const std::string& latency, Statistic statistic,
                                      double way) const {
   const LatencyFigure& figure = *typical.latency(latency);
+  const Capacity capacity = capacity_of(deployment_, *price(way));
+  const bool is_overloaded = way > 0 && deployment_.load.rate > capacity.rate;
+  // The queue grows with each request: replays have an end only because they are finite.
+  if (is_overloaded && latency != "tpot" && latency != "itl") return kUnbounded;
   double error = errors_.per_token_error;
   if (latency == "ttft") error = errors_.first_error;
   if (latency == "end_to_end") {
@@ -332,7 +346,9 @@ Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingP
   }
   const Nanoseconds factored = scaled(figure.*statistic, std::exp(way * error));
   const Nanoseconds replayed = moved.latency(latency)->*statistic;
-  return way < 0 ? std::min(factored, replayed) : std::max(factored, replayed);
+  if (way < 0) return std::min(factored, replayed);
+  const Nanoseconds full = from_nanoseconds(is_overloaded ? capacity.gap_ns : 0);
+  return std::max({factored, replayed, full});
 }
 
 ServingPoint ServedDeployment::bounded(ServingPoint typical, const ServingPoint& slower) const {
@@ -343,7 +359,7 @@ ServingPoint ServedDeployment::bounded(ServingPoint typical, const ServingPoint&
   };
   for (std::size_t i = 0; i < 2; ++i) {
     LatencyFigure& figure = typical.latencies[i];
-    figure.interval = ends(figure.name, &LatencyFigure::mean);
+    if (figure.has_values) figure.interval = ends(figure.name, &LatencyFigure::mean);
   }
   for (const SloPart& part : deployment_.slo)
     typical.slo.push_back({part.name, part.limit, typical.latency(part.latency)->*part.statistic,
@@ -357,6 +373,7 @@ ServingPoint ServedDeployment::bounded(ServingPoint typical, const ServingPoint&
 ServingPoint serve_point(const Deployment& deployment, const ServeCalibration& calibration,
                          const std::string& table) {
   const ServedDeployment served(deployment, calibration, table);
+  check_demands(deployment.slo, requests_of(deployment.load));
   const double capacity = served.capacity();
   if (deployment.load.rate > capacity)
     throw Error(fmt::format(

@@ -52,8 +52,14 @@ CacheMemory cache_memory(const Deployment& deployment);
 std::int64_t blocks_in(double total, double utilization, double weights, double other,
                        double block_bytes);
 
-/// The load that the engine can serve in the long run, in requests a second.
-double capacity_of(const Deployment& deployment, const StepPrice& price);
+struct Capacity {
+  double rate = 0;    ///< The load that the deployment can serve in the long run, a second.
+  double gap_ns = 0;  ///< Between tokens of an answer with as many requests as can run at a time.
+};
+Capacity capacity_of(const Deployment& deployment, const StepPrice& price);
+
+/// Throws Error if all answers lack a latency that is demanded: those of one token have no TPOT.
+void check_demands(const std::vector<SloPart>& slo, const std::vector<Request>& requests);
 
 /// The price of the deployment's steps: `table` if there is one. With `factor` it is so many times
 /// as long.
@@ -84,7 +90,7 @@ class ServedDeployment {
   ServingPoint alone() const;
   /// `typical` with the ends of its intervals, and what is demanded of it; `slower` is moved(1).
   ServingPoint bounded(ServingPoint typical, const ServingPoint& slower) const;
-  /// An end of the interval of a statistic; `moved` is moved(way).
+  /// An end of the interval of a statistic, or kUnbounded; `moved` is moved(way).
   Nanoseconds end_of(const ServingPoint& typical, const ServingPoint& moved,
                      const std::string& latency, Statistic statistic, double way) const;
 

@@ -12,6 +12,7 @@ LatencyFigure figure_of(const char* name, const char* what, std::vector<double> 
   LatencyFigure figure{.name = name, .what = what};
   if (ns.empty()) return figure;
   std::ranges::sort(ns);
+  figure.has_values = true;
   double sum = 0;
   for (const double value : ns) sum += value;
   figure.mean = from_nanoseconds(sum / static_cast<double>(ns.size()));
@@ -24,6 +25,7 @@ LatencyFigure figure_of(const char* name, const char* what, std::vector<double> 
 LatencyFigure gaps_of(std::vector<Gap> gaps) {
   LatencyFigure figure{.name = "itl", .what = "between tokens"};
   if (gaps.empty()) return figure;
+  figure.has_values = true;
   double sum = 0, count = 0;
   for (const Gap& gap : gaps)
     sum += gap.ns * static_cast<double>(gap.count), count += static_cast<double>(gap.count);

@@ -117,6 +117,35 @@ TEST(ServeModel, AnSloIsMetTypicallyOrMissed) {
       << serve_failure(question);
 }
 
+TEST(ServeModel, AnUpperEndCanBeUnbounded) {
+  ServeQuestion question = llama_question();
+  question.load = "rate=18,input=1500,output=200,requests=200", question.slo = "ttft_mean=3s";
+  const ServingReport report = serve_model(question);
+  EXPECT_EQ(verdict_of(report.points[0].slo), SloVerdict::typically);
+  const nlohmann::json json = to_json(report)["points"][0];
+  EXPECT_TRUE(json["ttft"]["upper_ns"].is_null());
+  EXPECT_TRUE(json["slo"]["figures"]["ttft_mean"]["upper_ns"].is_null());
+  EXPECT_GT(json["ttft"]["lower_ns"], 0);
+  std::ostringstream text;
+  write_text(document_of(report), text);
+  EXPECT_NE(text.str().find("to unbounded, of 3 s"), std::string::npos) << text.str();
+}
+
+TEST(ServeModel, AnswersOfOneTokenHaveNoTimePerFurtherToken) {
+  ServeQuestion question = llama_question();
+  question.load = "concurrency=8,requests=40,input=512,output=1";
+  const ServingReport report = serve_model(question);
+  const nlohmann::json json = to_json(report)["points"][0];
+  EXPECT_FALSE(json["tpot"].contains("mean_ns"));
+  EXPECT_TRUE(json["ttft"].contains("mean_ns"));
+  std::ostringstream text;
+  write_text(document_of(report), text);
+  EXPECT_NE(text.str().find("per further token          - "), std::string::npos) << text.str();
+  question.slo = "ttft_p99=1s,tpot_p99=1ms";
+  EXPECT_EQ(serve_failure(question),
+            "--slo: must not have tpot_p99, as all answers have one token");
+}
+
 TEST(ServeModel, EnginesDiffer) {
   ServeQuestion question = llama_question();
   std::set<Nanoseconds> means;

@@ -280,6 +280,29 @@ TEST(Deployment, TheServerBeforeTheEngineLimitsTheCapacity) {
             std::string::npos);
 }
 
+// The typical capacity is above the load, the one at the upper end of the price below it. How many
+// requests are replayed does not decide.
+TEST(Deployment, AboveItsSlowestCapacityTheUpperEndIsUnbounded) {
+  Deployment deployment = llama8b();
+  deployment.load.input = 1500, deployment.load.output = 200, deployment.load.rate = 18;
+  deployment.slo = {{"ttft_mean", "ttft", &LatencyFigure::mean, 3s},
+                    {"tpot_mean", "tpot", &LatencyFigure::mean, 1s}};
+  Nanoseconds tpot_end{0};
+  for (const std::int64_t requests : {10'000, 200}) {
+    deployment.load.requests = requests;
+    const ServingPoint point = serve_point(deployment, {});
+    EXPECT_LT(point.slo[0].interval.first, point.slo[0].typical);
+    EXPECT_LT(point.slo[0].typical, 3s);
+    EXPECT_EQ(point.slo[0].interval.second, kUnbounded) << requests;
+    EXPECT_EQ(point.latency("ttft")->interval->second, kUnbounded) << requests;
+    if (requests == 10'000) tpot_end = point.slo[1].interval.second;
+    const double end = static_cast<double>(point.slo[1].interval.second.count());
+    EXPECT_NEAR(end / static_cast<double>(tpot_end.count()), 1, .1) << requests;
+  }
+  deployment.load.rate = 10;
+  EXPECT_LT(serve_point(deployment, {}).slo[0].interval.second, 10s);
+}
+
 TEST(Deployment, NoLoadIsFasterThanOneRequestAtATime) {
   Deployment deployment = llama8b();
   deployment.load.requests = 100, deployment.load.rate = 4;

@@ -22,11 +22,16 @@
 
 namespace foretrace {
 
+/// An upper end that does not exist: with the price at its upper end, the load is above the
+/// capacity.
+constexpr Nanoseconds kUnbounded = Nanoseconds::max();
+
 struct LatencyFigure {
   std::string name;  ///< "ttft", "tpot", "itl", "end_to_end", "queue"
   std::string what;  ///< In words.
   Nanoseconds mean{0}, p50{0}, p90{0}, p99{0};
   std::optional<std::pair<Nanoseconds, Nanoseconds>> interval{};  ///< 80 %, of the mean.
+  bool has_values = false;  ///< Answers of one token have no TPOT; all times are 0 then.
 };
 
 /// Prices of a million tokens, if GPUs are paid for as long as the load lasts.
@@ -49,6 +54,10 @@ std::string_view to_text(SloVerdict verdict);
 SloVerdict verdict_of(const std::vector<SloFigure>& figures);
 /// "ttft_p99 1.2 s, 0.9 s to 1.6 s, of 2 s; meets it also at the upper ends"
 std::string slo_sentence(const std::vector<SloFigure>& figures);
+/// "1.2 s" or "unbounded"
+std::string end_text(Nanoseconds end);
+/// Nanoseconds, or null if unbounded.
+nlohmann::json end_json(Nanoseconds end);
 /// By name: limit_ns, typical_ns, and lower_ns and upper_ns if there is an interval.
 nlohmann::json to_json(const std::vector<SloFigure>& figures);
 

@@ -199,6 +199,15 @@ void complete(DiffReport& report) {
   if (report.ranks.empty()) report.ranks.emplace_back();
 }
 
+// Ends that do not exist are part of some examples.
+void complete(LatencyFigure& figure) {
+  if (figure.interval && figure.mean == Nanoseconds{0}) figure.interval->second = kUnbounded;
+}
+
+void complete(SloFigure& figure) {
+  if (figure.typical == Nanoseconds{0}) figure.interval.second = kUnbounded;
+}
+
 void complete(ServingPoint& point) {
   if (point.latencies.empty()) return;
   const LatencyFigure one = point.latencies.front();

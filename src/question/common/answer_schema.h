@@ -25,7 +25,9 @@ struct AllocatorProgram;
 struct CheckReport;
 struct Curve;
 struct DiffReport;
+struct LatencyFigure;
 struct ServingPoint;
+struct SloFigure;
 struct SweepReport;
 struct Trace;
 
@@ -189,7 +191,9 @@ struct Maker<Notes> {
 void complete(AllocatorProgram& program);
 void complete(CheckReport& report);
 void complete(Curve& curve);
+void complete(LatencyFigure& figure);
 void complete(ServingPoint& point);
+void complete(SloFigure& figure);
 void complete(DiffReport& report);
 void complete(SweepReport& report);
 void complete(Trace& trace);

@@ -57,6 +57,10 @@ std::string batch_plot(const ServingPoint& point) {
        .is_low = true});
 }
 
+std::string time_text(const LatencyFigure& figure, Nanoseconds time) {
+  return figure.has_values ? to_text(time) : "-";
+}
+
 bool has_slo(const ServingReport& report) {
   return std::ranges::any_of(report.points,
                              [](const ServingPoint& point) { return !point.slo.empty(); });
@@ -67,11 +71,11 @@ void describe_point(const ServingReport& report, const ServingPoint& point, Docu
   for (const LatencyFigure& figure : point.latencies) {
     const auto end = [&](bool upper) {
       if (!figure.interval) return std::string();
-      return to_text(upper ? figure.interval->second : figure.interval->first);
+      return end_text(upper ? figure.interval->second : figure.interval->first);
     };
-    table.rows.push_back({figure.name + ", " + figure.what, to_text(figure.mean), end(false),
-                          end(true), to_text(figure.p50), to_text(figure.p90),
-                          to_text(figure.p99)});
+    const auto time = [&](Nanoseconds of) { return time_text(figure, of); };
+    table.rows.push_back({figure.name + ", " + figure.what, time(figure.mean), end(false),
+                          end(true), time(figure.p50), time(figure.p90), time(figure.p99)});
   }
   document.section("Latency", Document::Heading::not_in_text).table(table);
   document.section("Figures", Document::Heading::not_in_text);
@@ -114,7 +118,7 @@ std::string latency_plot(const ServingReport& report) {
     const LatencyFigure& first = *point.latency("ttft");
     const LatencyFigure& per_token = *point.latency("tpot");
     const Nanoseconds times[] = {first.mean, first.p99, per_token.mean, per_token.p99};
-    for (std::size_t i = 0; i < lines.size(); ++i)
+    for (std::size_t i = 0; i < (per_token.has_values ? lines.size() : 2); ++i)
       lines[i].points.emplace_back(point.output_tokens_per_second,
                                    static_cast<double>(times[i].count()));
   }
@@ -183,7 +187,7 @@ void describe_points(const ServingReport& report, Document& document) {
     const LatencyFigure& first = *point.latency("ttft");
     const LatencyFigure& per_token = *point.latency("tpot");
     table.rows.push_back({point.changed, to_text(first.mean), to_text(first.p99),
-                          to_text(per_token.mean), to_text(per_token.p99),
+                          time_text(per_token, per_token.mean), time_text(per_token, per_token.p99),
                           to_fixed(point.requests_per_second, 2),
                           speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
                           speed(point.upper_output_tokens), to_share(point.cache_mean, 0),
@@ -234,7 +238,8 @@ std::string summary_of(const ServingPoint& point) {
                                 money(point.price->output.point), point.price->currency)
                   : "";
   return fmt::format("TTFT {}, TPOT {}, {} output tokens a second a GPU, {} to {}; {}bound by {}",
-                     to_text(point.latency("ttft")->mean), to_text(point.latency("tpot")->mean),
+                     to_text(point.latency("ttft")->mean),
+                     time_text(*point.latency("tpot"), point.latency("tpot")->mean),
                      speed(point.output_tokens_per_second), speed(point.lower_output_tokens),
                      speed(point.upper_output_tokens), price, point.bound);
 }
@@ -242,9 +247,9 @@ std::string summary_of(const ServingPoint& point) {
 Facts latency_facts(const LatencyFigure& figure) {
   const auto [lower, upper] = figure.interval.value_or(std::pair(0ns, 0ns));
   Facts facts;
-  facts.fact("mean_ns", figure.mean);
-  facts.when(figure.interval.has_value()).fact("lower_ns", lower).fact("upper_ns", upper);
-  facts.when(true)
+  facts.when(figure.has_values).fact("mean_ns", figure.mean);
+  facts.when(figure.interval.has_value()).fact("lower_ns", lower).fact("upper_ns", end_json(upper));
+  facts.when(figure.has_values)
       .detail("p50_ns", figure.p50)
       .detail("p90_ns", figure.p90)
       .fact("p99_ns", figure.p99);
@@ -350,11 +355,17 @@ SloVerdict verdict_of(const std::vector<SloFigure>& figures) {
   return verdict;
 }
 
+std::string end_text(Nanoseconds end) { return end == kUnbounded ? "unbounded" : to_text(end); }
+
+nlohmann::json end_json(Nanoseconds end) {
+  return end == kUnbounded ? nlohmann::json() : nlohmann::json(end.count());
+}
+
 std::string slo_sentence(const std::vector<SloFigure>& figures) {
   std::string text;
   for (const SloFigure& figure : figures)
     text += fmt::format("{} {}, {} to {}, of {}; ", figure.name, to_text(figure.typical),
-                        to_text(figure.interval.first), to_text(figure.interval.second),
+                        to_text(figure.interval.first), end_text(figure.interval.second),
                         to_text(figure.limit));
   const SloVerdict verdict = verdict_of(figures);
   if (verdict == SloVerdict::meets) return text + "meets it also at the upper ends";
@@ -369,7 +380,7 @@ nlohmann::json to_json(const std::vector<SloFigure>& figures) {
     json = {{"limit_ns", figure.limit.count()}, {"typical_ns", figure.typical.count()}};
     if (figure.interval.second > 0ns)
       json.update({{"lower_ns", figure.interval.first.count()},
-                   {"upper_ns", figure.interval.second.count()}});
+                   {"upper_ns", end_json(figure.interval.second)}});
   }
   return all;
 }

@@ -151,6 +151,8 @@ std::vector<ServedRow> served_rows(const std::string& path,
     ServedRow& row = rows[i];
     try {
       row.point = serve::serve_point(serve::deployment_of(row.row), calibration);
+      if (!row.point.latency("tpot")->has_values)
+        throw Error("osl: must be more than 1, as answers of one token have no TPOT");
       row.first_ms = static_cast<double>(row.point.latency("ttft")->mean.count()) * 1e-6;
       row.gap_ms = static_cast<double>(row.point.latency("tpot")->mean.count()) * 1e-6;
     } catch (const Error& error) {

@@ -30,7 +30,7 @@ Table ranked_table(const ServePlanReport& report) {
   for (const ServePlanRow& row : report.ranked) {
     std::vector<std::string> cells = {grouped(row.gpus)};
     for (const SloFigure& figure : row.figures)
-      cells.push_back(to_text(figure.typical)), cells.push_back(to_text(figure.interval.second));
+      cells.push_back(to_text(figure.typical)), cells.push_back(end_text(figure.interval.second));
     cells.emplace_back(to_text(row.verdict));
     cells.push_back(speed(row.point.output_tokens_per_second));
     cells.push_back(to_share(row.point.cache_mean, 0));
@@ -66,7 +66,7 @@ Facts placement_facts(const ServePlanRow& row) {
   for (const SloFigure& figure : row.figures)
     facts.column(figure.name + "_ns", figure.typical)
         .column(figure.name + "_lower_ns", figure.interval.first)
-        .column(figure.name + "_upper_ns", figure.interval.second);
+        .column(figure.name + "_upper_ns", end_json(figure.interval.second));
   facts.detail("requests_per_second", row.point.requests_per_second)
       .fact("output_tokens_per_second_per_gpu", row.point.output_tokens_per_second)
       .detail("lower_output_tokens_per_second_per_gpu", row.point.lower_output_tokens)

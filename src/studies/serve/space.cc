@@ -76,6 +76,7 @@ ServeSpace::ServeSpace(const ServePlanQuestion& asked) : question(asked) {
 void ServeSpace::read_load() {
   const std::vector<serve::Request> all = serve::requests_of(base.load);
   requests = all.size();
+  serve::check_demands(base.slo, all);
   if (requests > kMaxRequests)
     throw Error(fmt::format(
         "--load: must have at most {} requests, as each configuration replays all, got {}",
