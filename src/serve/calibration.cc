@@ -1,5 +1,6 @@
 #include "serve/calibration.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "foretrace/error.h"
@@ -64,6 +65,25 @@ constexpr double kLengths = 1.5, kRanks = 1;
 /// that intervals hold four of five deployments with a fifth of the others given.
 constexpr double kRepeats = .6;
 
+/// Half of the 80 % interval of a normal distribution, in standard deviations.
+constexpr double kHalfInterval = 1.28;
+
+/// Weighted residuals, with one of 0 and weight 1 among them, which shrinks the mean.
+class Residuals {
+ public:
+  void add(double residual, double weight) {
+    weights_ += weight, sum_ += weight * residual, squares_ += weight * residual * residual;
+  }
+  double mean() const { return sum_ / weights_; }
+  /// Half of the interval that holds 80 % of such residuals.
+  double scatter() const {
+    return kHalfInterval * std::sqrt(std::max(0., squares_ / weights_ - mean() * mean()));
+  }
+
+ private:
+  double weights_ = 1, sum_ = 0, squares_ = 0;
+};
+
 double likeness(const MeasuredDeployment& a, const MeasuredDeployment& b) {
   double weight = 1;
   if (a.model != b.model) weight *= kOtherModel;
@@ -103,16 +123,16 @@ Correction prior_of(std::string_view scheduler) {
 
 Correction ServeCalibration::of(const MeasuredDeployment& deployment) const {
   Correction correction = prior_of(deployment.scheduler);
-  double first = 0, per_token = 0;
+  Residuals first, per_token;
   for (const Row& row : rows_) {
     const double weight = likeness(row.deployment, deployment);
-    correction.weight += weight;
-    first += weight * row.first, per_token += weight * row.per_token;
+    correction.weight += weight, correction.nearest = std::max(correction.nearest, weight);
+    first.add(row.first, weight), per_token.add(row.per_token, weight);
   }
-  correction.first = first / (1 + correction.weight);
-  correction.per_token = per_token / (1 + correction.weight);
   const double left = kRepeats + (1 - kRepeats) / std::sqrt(1 + correction.weight);
-  correction.first_error *= left, correction.per_token_error *= left;
+  correction.first = first.mean(), correction.per_token = per_token.mean();
+  correction.first_error = std::max(correction.first_error * left, first.scatter());
+  correction.per_token_error = std::max(correction.per_token_error * left, per_token.scatter());
   return correction;
 }
 

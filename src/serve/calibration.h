@@ -6,7 +6,8 @@
 //     correction = sum(weight x residual) / (1 + sum(weight))
 //
 // A weight falls with each difference between two deployments: another model, machine, engine,
-// precision or layout, another length or load. The more weight, the narrower the interval.
+// precision or layout, another length or load. The more weight, the narrower the interval, unless
+// residuals differ.
 
 #include <string>
 #include <vector>
@@ -35,22 +36,24 @@ struct MeasuredDeployments {
 /// as in "h100_sxm". Throws Error with the line.
 MeasuredDeployments read_measured(const std::string& path);
 
-/// Logarithms, for TTFT and for TPOT.
+/// Logarithms, for the price of steps (`per_token`) and for TTFT beside that.
 struct Correction {
   double first = 0, per_token = 0;
   double first_error = 0, per_token_error = 0;  ///< Half of the 80 % interval.
   double weight = 0;
+  double nearest = 0;  ///< The largest weight of a row.
 };
 
 class ServeCalibration {
  public:
   struct Row {
     MeasuredDeployment deployment;
-    double first, per_token;  ///< ln(measured / predicted).
+    double first, per_token;  ///< ln(measured / predicted); `first` with steps that fit TPOT.
   };
   ServeCalibration() = default;
   explicit ServeCalibration(std::vector<Row> rows) : rows_(std::move(rows)) {}
 
+  bool is_empty() const { return rows_.empty(); }
   Correction of(const MeasuredDeployment& deployment) const;
 
  private:

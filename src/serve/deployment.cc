@@ -18,8 +18,19 @@ constexpr double kContext = .5 * kGibi, kCollectives = 1 * kGibi, kGraphs = .6 *
 /// Tokens of the first chunk in measured deployments of SGLang: InferenceX's --stream-interval. Not
 /// stated in their tables, but without it TTFT does not grow with the load as measured.
 constexpr std::int64_t kSglangStream = 30;
-/// How the names of devices begin whose deployments the constants were fitted to.
-constexpr std::string_view kFitted[] = {"h100-sxm", "h200-sxm", "b200", "b300"};
+/// How the names of devices begin whose deployments the constants were fitted to, and the
+/// precisions of their weights.
+struct Fitted {
+  std::string_view device;
+  std::vector<std::string_view> weights;
+};
+const Fitted kFitted[] = {{"h100-sxm", {"bf16", "fp8", "fp8_block", "fp4"}},
+                          {"h200-sxm", {"fp8", "fp8_block", "fp4", "int4"}},
+                          {"b200", {"fp8", "fp8_block", "fp4"}},
+                          {"b300", {"bf16", "fp8", "fp8_block", "fp4"}}};
+/// A row counts as a deployment like this one from this weight on: the same but for its lengths,
+/// its load or its version. Chosen.
+constexpr double kAlike = .5;
 constexpr double kVllmShare = .92, kTrtllmShare = .9;
 
 /// For a step with most tokens: the widest rows of a layer, twice, and the logits of most requests.
@@ -70,7 +81,7 @@ FrontEnd front_of(const Deployment& deployment) {
       .count = deployment.prefill_replicas > 0 ? deployment.prefill_replicas : deployment.replicas};
 }
 
-Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double first_factor) {
+Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory) {
   Fleet fleet{.engine = deployment.engine,
               .replicas = deployment.replicas * deployment.placement.data,
               .least_busy = deployment.least_busy};
@@ -84,7 +95,6 @@ Fleet fleet_of(const Deployment& deployment, const CacheMemory& memory, double f
                                          deployment.placement.tensor) /
                 block_bytes));
   fleet.front = front_of(deployment);
-  fleet.front.constant = scaled(fleet.front.constant, first_factor);
   if (deployment.prefill_replicas > 0) {
     fleet.prefill_replicas = deployment.prefill_replicas * deployment.placement.data;
     fleet.prefill_engine = fleet.engine;
@@ -126,36 +136,70 @@ std::string bound_of(const ServingPoint& point, const Deployment& deployment, do
   return step;
 }
 
+/// Where the deployment is unlike all measured ones; empty if it is like some. `was_given`: one of
+/// the same kind, length and load is known.
+std::string differences_of(const Deployment& deployment, bool was_given) {
+  std::string why;
+  const auto add = [&](bool is_far, const std::string& what) {
+    if (is_far) why += (why.empty() ? "" : ", ") + what;
+  };
+  if (!was_given) {
+    const std::string device = lower_case(deployment.platform.device.name);
+    const auto* const fitted = std::ranges::find_if(
+        kFitted, [&](const Fitted& one) { return device.starts_with(one.device); });
+    const bool is_fitted = fitted != std::end(kFitted);
+    const std::string& weights = deployment.precision.name;
+    add(!is_fitted, "none on " + deployment.platform.device.name);
+    add(is_fitted && std::ranges::find(fitted->weights, weights) == fitted->weights.end(),
+        fmt::format("none with {} weights on {}", weights, deployment.platform.device.name));
+    add(deployment.placement.tensor > 8, "none over more than 8 GPUs");
+    add(deployment.placement.data > 1, "few with attention that is data parallel");
+    add(described(deployment).concurrency > 512, "none with more than 512 requests at a time");
+    add(deployment.load.input > 8192 || deployment.load.output > 8192,
+        "none with longer prompts or answers than 8192 tokens");
+  }
+  add(deployment.prefill_replicas > 0, "none with prompts apart");
+  add(deployment.replicas > 1, "none with several replicas");
+  add(deployment.engine.hit_share > 0, "none with prompts in the prefix cache");
+  add(!deployment.load.is_closed(), "none with another load than a closed one");
+  return why;
+}
+
 std::string basis_of(const Deployment& deployment, const Correction& correction, bool has_table,
                      bool& is_covered) {
   if (has_table) {
     is_covered = true;
     return "steps are those of the given table";
   }
-  if (correction.weight >= 1) {
-    is_covered = true;
-    return "measured deployments like this one were given";
+  const bool was_given = correction.nearest >= kAlike;
+  const std::string why = differences_of(deployment, was_given);
+  is_covered = why.empty();
+  if (was_given)
+    return is_covered ? "measured deployments like this one were given"
+                      : "measured deployments were given, but " + why;
+  return is_covered ? "constants were fitted to measured deployments of this engine and device"
+                    : "constants were fitted to measured deployments, but " + why;
+}
+
+/// Makes times to the first token so many times as long. In a closed load requests are sent when
+/// others end, and so later.
+void stretch_first(ServedLoad& load, double factor, bool is_closed) {
+  double before = 0, after = 0;
+  for (RequestRecord& record : load.records) {
+    const Nanoseconds more =
+        scaled(record.first - record.sent, factor) - (record.first - record.sent);
+    before += static_cast<double>((record.end - record.sent).count());
+    record.started = record.sent + scaled(record.started - record.sent, factor);
+    record.first += more, record.end += more;
+    after += static_cast<double>((record.end - record.sent).count());
   }
-  is_covered = false;
-  std::string why;
-  const auto add = [&](bool is_far, const std::string& what) {
-    if (is_far) why += (why.empty() ? "" : ", ") + what;
-  };
-  const std::string device = lower_case(deployment.platform.device.name);
-  const bool is_fitted = std::ranges::any_of(
-      kFitted, [&](std::string_view beginning) { return device.starts_with(beginning); });
-  add(!is_fitted, "none on " + deployment.platform.device.name);
-  add(deployment.placement.tensor > 8, "none over more than 8 GPUs");
-  add(deployment.placement.data > 1, "few with attention that is data parallel");
-  add(deployment.prefill_replicas > 0, "none with prompts apart");
-  add(deployment.load.is_closed() && deployment.load.concurrency > 512,
-      "none with more than 512 requests at a time");
-  add(!deployment.load.is_closed(), "none with another load than a closed one");
-  add(deployment.load.input > 8192 || deployment.load.output > 8192,
-      "none with longer prompts or answers than 8192 tokens");
-  if (!why.empty()) return "constants were fitted to measured deployments, but " + why;
-  is_covered = true;
-  return "constants were fitted to measured deployments of this engine and device";
+  if (!is_closed) return;
+  for (RequestRecord& record : load.records) {
+    const Nanoseconds later = scaled(record.sent, after / before) - record.sent;
+    for (Nanoseconds* time : {&record.sent, &record.started, &record.first, &record.end})
+      *time += later;
+  }
+  load.end = scaled(load.end, after / before);
 }
 
 }  // namespace
@@ -261,15 +305,16 @@ std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::str
 }
 
 MeasuredDeployment described(const Deployment& deployment) {
-  return {.model = deployment.model.name,
-          .system = deployment.platform.name,
-          .scheduler = deployment.engine.scheduler,
-          .version = deployment.version,
-          .weights = deployment.precision.name,
-          .placement = deployment.placement,
-          .input = deployment.load.input,
-          .output = deployment.load.output,
-          .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency)};
+  return {
+      .model = deployment.model.name,
+      .system = deployment.platform.name,
+      .scheduler = deployment.engine.scheduler,
+      .version = deployment.version,
+      .weights = deployment.precision.name,
+      .placement = deployment.placement,
+      .input = deployment.load.input,
+      .output = deployment.load.output,
+      .concurrency = std::max<std::int64_t>(1, deployment.load.concurrency / deployment.replicas)};
 }
 
 ServedDeployment::ServedDeployment(const Deployment& deployment,
@@ -277,10 +322,14 @@ ServedDeployment::ServedDeployment(const Deployment& deployment,
     : deployment_(deployment), table_(std::move(table)) {
   check_placement(deployment.model, deployment.placement);
   const CacheMemory memory = cache_memory(deployment);
-  errors_ = calibration.of(described(deployment));
-  fleet_ = fleet_of(deployment, memory, std::exp(errors_.first));
+  fleet_ = fleet_of(deployment, memory);
   deployment_.engine = fleet_.engine;
   requests_ = requests_of(deployment.load);
+  MeasuredDeployment like = described(deployment);
+  if (!deployment.load.is_closed() && !calibration.is_empty())
+    like.concurrency = std::max<std::int64_t>(
+        1, std::llround(moved(0).concurrency / static_cast<double>(deployment.replicas)));
+  errors_ = calibration.of(like);
   basis_ = basis_of(deployment, errors_, !table_.empty(), is_covered_);
   // Where nothing like it was measured intervals are half as wide again.
   const double wider = is_covered_ ? 1 : 1.5;
@@ -303,9 +352,14 @@ void ServedDeployment::check() const {
   for (const Request& request : requests_) check_runs(request, fleet_.engine);
 }
 
+ServedLoad ServedDeployment::run(double way, std::int64_t concurrency) const {
+  ServedLoad served = replay(requests_, concurrency, fleet_, *price(way));
+  if (errors_.first != 0) stretch_first(served, std::exp(errors_.first), concurrency > 0);
+  return served;
+}
+
 ServedLoad ServedDeployment::run(double way) const {
-  const std::int64_t concurrency = deployment_.load.is_closed() ? deployment_.load.concurrency : 0;
-  return replay(requests_, concurrency, fleet_, *price(way));
+  return run(way, deployment_.load.is_closed() ? deployment_.load.concurrency : 0);
 }
 
 ServingPoint ServedDeployment::typical() const {
@@ -325,8 +379,18 @@ ServingPoint ServedDeployment::typical() const {
 
 ServingPoint ServedDeployment::moved(double way) const { return figures_of(run(way), gpus()); }
 
-ServingPoint ServedDeployment::alone() const {
-  return figures_of(replay(requests_, 1, fleet_, *price(0)), gpus());
+ServingPoint ServedDeployment::alone() const { return figures_of(run(0, 1), gpus()); }
+
+ServeCalibration::Row ServedDeployment::residual(const MeasuredDeployment& row) const {
+  const auto ms = [](const ServingPoint& point, const char* latency) {
+    return static_cast<double>(point.latency(latency)->mean.count()) * 1e-6;
+  };
+  const ServingPoint point = moved(0);
+  if (!point.latency("tpot")->has_values)
+    throw Error("osl: must be more than 1, as answers of one token have no TPOT");
+  const double per_token = std::log(row.gap_ms / ms(point, "tpot"));
+  const ServingPoint fitting = moved(per_token / errors_.per_token_error);
+  return {row, std::log(row.first_ms / ms(fitting, "ttft")), per_token};
 }
 
 Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingPoint& moved,

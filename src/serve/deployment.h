@@ -66,7 +66,7 @@ void check_demands(const std::vector<SloPart>& slo, const std::vector<Request>& 
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table = "",
                                     double factor = 1);
 
-/// How near the deployment is to measured ones.
+/// The deployment as a measured one would be described, of one copy. An open load has 1 at a time.
 MeasuredDeployment described(const Deployment& deployment);
 
 /// A deployment and its requests. `way` is where in the 80 % interval of the price steps are: -1 at
@@ -86,6 +86,10 @@ class ServedDeployment {
   /// Only typical() says what bounds it.
   ServingPoint typical() const;
   ServingPoint moved(double way) const;
+  /// What a measurement of the deployment adds to a calibration. TTFT is compared with steps that
+  /// fit TPOT, so that slow steps count once. Throws Error if answers have one token.
+  /// REQUIRES: no calibration.
+  ServeCalibration::Row residual(const MeasuredDeployment& row) const;
   /// The same requests, one at a time: no load and no number of replicas makes a latency shorter.
   ServingPoint alone() const;
   /// `typical` with the ends of its intervals, and what is demanded of it; `slower` is moved(1).
@@ -96,6 +100,8 @@ class ServedDeployment {
 
  private:
   std::unique_ptr<StepPrice> price(double way) const;
+  /// `concurrency`: 0 for an open load.
+  ServedLoad run(double way, std::int64_t concurrency) const;
   ServedLoad run(double way) const;
 
   Deployment deployment_;  ///< With blocks.

@@ -247,6 +247,97 @@ TEST(Deployment, IsCorrectedByMeasuredOnesLikeIt) {
   EXPECT_EQ(ServeCalibration().of(described(llama8b())).per_token, 0);
 }
 
+std::string basis_with(const Deployment& deployment, const ServeCalibration& calibration) {
+  const ServingPoint point = serve_point(deployment, calibration);
+  EXPECT_EQ(point.is_covered, point.basis.find(", but ") == std::string::npos) << point.basis;
+  return point.basis;
+}
+
+TEST(Deployment, OneMeasuredDeploymentLikeItCoversWhatItHas) {
+  Deployment a100 = llama8b();
+  a100.platform = find_platform("dgx-a100");
+  const ServeCalibration own({{described(a100), 0, 0}});
+  EXPECT_EQ(basis_with(a100, own), "measured deployments like this one were given");
+  const auto lacks = [&](const Deployment& deployment, const std::string& what) {
+    const std::string basis = basis_with(deployment, own);
+    EXPECT_NE(basis.find(what), std::string::npos) << basis;
+  };
+  Deployment other = a100;
+  other.replicas = 4, other.load.concurrency = 64;
+  lacks(other, "given, but none with several replicas");
+  other = a100, other.prefill_replicas = 2;
+  lacks(other, "given, but none with prompts apart");
+  other = a100, other.engine.hit_share = .9;
+  lacks(other, "given, but none with prompts in the prefix cache");
+  other = a100, other.load.rate = 2;
+  lacks(other, "none with another load than a closed one");
+  other = a100, other.load.concurrency = 400;
+  lacks(other, "none on a100");
+}
+
+TEST(Deployment, ManyMeasuredDeploymentsUnlikeItCoverNothing) {
+  Deployment b200 = llama8b();
+  const ServeCalibration others({{described(b200), 0, 0},
+                                 {described(b200), 0, 0},
+                                 {described(b200), 0, 0},
+                                 {described(b200), 0, 0}});
+  b200.platform = find_platform("dgx-b200");
+  ASSERT_GT(others.of(described(b200)).weight, 1);
+  EXPECT_EQ(basis_with(b200, others),
+            "constants were fitted to measured deployments, but none with bf16 weights on b200");
+}
+
+TEST(Deployment, AnOpenLoadIsLikeAClosedOneWithAsManyAtATime) {
+  Deployment open = llama8b();
+  open.load.rate = 10;
+  Deployment closed = llama8b();
+  closed.load.concurrency = std::llround(ServedDeployment(open, {}).typical().concurrency);
+  ASSERT_GT(closed.load.concurrency, 5);
+  const auto tpot_with = [&](const Deployment& like) {
+    return serve_point(open, ServeCalibration({{described(like), 0, .5}})).latency("tpot")->mean;
+  };
+  EXPECT_GT(tpot_with(closed), tpot_with(llama8b()));
+  closed.load.concurrency = 1;
+  EXPECT_GT(tpot_with(llama8b()), tpot_with(closed));
+}
+
+/// The point with ten measurements of the deployment, whose times are so many times the predicted.
+ServingPoint corrected(double first, double per_token) {
+  const ServedDeployment served(llama8b(), {});
+  MeasuredDeployment row = described(llama8b());
+  const auto ms = [point = served.typical()](const char* name) {
+    return static_cast<double>(point.latency(name)->mean.count()) * 1e-6;
+  };
+  row.first_ms = first * ms("ttft"), row.gap_ms = per_token * ms("tpot");
+  return serve_point(llama8b(), ServeCalibration(std::vector(10, served.residual(row))));
+}
+
+TEST(Deployment, IsCorrectedToBothMeasuredTimes) {
+  const ServingPoint before = serve_point(llama8b(), {});
+  for (const auto& [first, per_token] : {std::pair(1., 1.5), {2., 1.}, {.5, 1.}, {3., .7}}) {
+    const ServingPoint after = corrected(first, per_token);
+    const auto expect = [&](const char* name, double factor) {
+      const LatencyFigure& figure = *after.latency(name);
+      const Nanoseconds measured = scaled(before.latency(name)->mean, factor);
+      EXPECT_NEAR(std::chrono::duration<double>(figure.mean) / measured, 1, .15) << name << factor;
+      EXPECT_LT(figure.interval->first, measured) << name << factor;
+      EXPECT_GT(figure.interval->second, measured) << name << factor;
+    };
+    expect("ttft", first), expect("tpot", per_token);
+  }
+  EXPECT_LT(corrected(4, 1).requests_per_second, corrected(1, 1).requests_per_second);
+}
+
+TEST(Deployment, MeasurementsThatDisagreeWidenTheInterval) {
+  const MeasuredDeployment like = described(llama8b());
+  const Correction prior = ServeCalibration().of(like);
+  const Correction same = ServeCalibration({{like, .1, .1}, {like, .1, .1}}).of(like);
+  EXPECT_LT(same.per_token_error, prior.per_token_error);
+  const Correction apart = ServeCalibration({{like, -2, -2}, {like, 2, 2}}).of(like);
+  EXPECT_GT(apart.per_token_error, 2);
+  EXPECT_GT(apart.first_error, 2);
+}
+
 TEST(Deployment, PromptsApartHaveACapacityOfTheirOwn) {
   const auto capacity = [](std::int64_t replicas, std::int64_t prefill, std::int64_t output) {
     Deployment deployment = llama8b();

@@ -136,17 +136,22 @@ struct ServedRow {
   std::string refused{};
 };
 
-std::vector<ServedRow> served_rows(const std::string& path,
-                                   const serve::ServeCalibration& calibration,
-                                   std::vector<std::string>& assumptions) {
-  const serve::MeasuredDeployments measured = serve::read_measured(path);
+std::vector<MeasuredDeployment> measured_in(const std::string& path,
+                                            std::vector<std::string>& assumptions) {
+  serve::MeasuredDeployments measured = serve::read_measured(path);
   if (measured.apart + measured.unknown > 0)
     assumptions.push_back(
         fmt::format("{}: {} with prompts apart and {} without a known model or "
                     "layout are left out",
                     path, counted(measured.apart, "row"), measured.unknown));
+  return std::move(measured.rows);
+}
+
+std::vector<ServedRow> served_rows(const std::string& path,
+                                   const serve::ServeCalibration& calibration,
+                                   std::vector<std::string>& assumptions) {
   std::vector<ServedRow> rows;
-  for (const MeasuredDeployment& row : measured.rows) rows.push_back({row});
+  for (const MeasuredDeployment& row : measured_in(path, assumptions)) rows.push_back({row});
   on_all_cores(rows.size(), [&](std::size_t i) {
     ServedRow& row = rows[i];
     try {
@@ -188,11 +193,20 @@ serve::Deployment deployment_of(const ServeQuestion& question) {
 serve::ServeCalibration serve_calibration_of(const std::string& path,
                                              std::vector<std::string>& assumptions) {
   if (path.empty()) return {};
+  const std::vector<MeasuredDeployment> measured = measured_in(path, assumptions);
+  std::vector<std::optional<serve::ServeCalibration::Row>> residuals(measured.size());
+  on_all_cores(measured.size(), [&](std::size_t i) {
+    if (!measured[i].flags.empty()) return;
+    try {
+      residuals[i] =
+          serve::ServedDeployment(serve::deployment_of(measured[i]), {}).residual(measured[i]);
+    } catch (const Error&) {
+      // The number of rows in the answer tells how many could be used.
+    }
+  });
   std::vector<serve::ServeCalibration::Row> rows;
-  for (const ServedRow& row : served_rows(path, {}, assumptions)) {
-    if (!row.refused.empty() || !row.row.flags.empty() || row.gap_ms <= 0) continue;
-    rows.push_back({row.row, std::log(row.row.first_ms / row.first_ms),
-                    std::log(row.row.gap_ms / row.gap_ms)});
+  for (auto& residual : residuals) {
+    if (residual) rows.push_back(std::move(*residual));
   }
   assumptions.push_back(fmt::format("corrected by {} of {}", counted(rows.size(), "row"), path));
   return serve::ServeCalibration(std::move(rows));
