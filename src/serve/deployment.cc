@@ -31,6 +31,8 @@ const Fitted kFitted[] = {{"h100-sxm", {"bf16", "fp8", "fp8_block", "fp4"}},
 /// A row counts as a deployment like this one from this weight on: the same but for its lengths,
 /// its load or its version. Chosen.
 constexpr double kAlike = .5;
+/// Steps outside of a table may take so much of the time. Chosen.
+constexpr double kOutside = .05;
 constexpr double kVllmShare = .92, kTrtllmShare = .9;
 
 /// For a step with most tokens: the widest rows of a layer, twice, and the logits of most requests.
@@ -165,12 +167,16 @@ std::string differences_of(const Deployment& deployment, bool was_given) {
   return why;
 }
 
-std::string basis_of(const Deployment& deployment, const Correction& correction, bool has_table,
-                     bool& is_covered) {
-  if (has_table) {
-    is_covered = true;
-    return "steps are those of the given table";
-  }
+std::string basis_of_table(double outside, bool& is_covered) {
+  is_covered = outside <= kOutside;
+  const std::string text = "steps are those of the given table";
+  if (outside == 0) return text;
+  return fmt::format(
+      "{}, scaled as single operations are for {} of the time of steps, outside of it", text,
+      to_share(outside, 0));
+}
+
+std::string basis_of(const Deployment& deployment, const Correction& correction, bool& is_covered) {
   const bool was_given = correction.nearest >= kAlike;
   const std::string why = differences_of(deployment, was_given);
   is_covered = why.empty();
@@ -293,13 +299,10 @@ void check_demands(const std::vector<SloPart>& slo, const std::vector<Request>& 
 
 std::unique_ptr<StepPrice> price_of(const Deployment& deployment, const std::string& table,
                                     double factor) {
-  std::unique_ptr<StepPrice> price;
-  if (table.empty())
-    price =
-        std::make_unique<DevicePrice>(deployment.model, deployment.precision, deployment.placement,
-                                      deployment.platform, deployment.engine.scheduler);
-  else
-    price = std::make_unique<TablePrice>(table);
+  std::unique_ptr<StepPrice> price =
+      std::make_unique<DevicePrice>(deployment.model, deployment.precision, deployment.placement,
+                                    deployment.platform, deployment.engine.scheduler);
+  if (!table.empty()) price = std::make_unique<TablePrice>(table, std::move(price));
   if (factor == 1) return price;
   return std::make_unique<ScaledPrice>(std::move(price), factor);
 }
@@ -330,7 +333,11 @@ ServedDeployment::ServedDeployment(const Deployment& deployment,
     like.concurrency = std::max<std::int64_t>(
         1, std::llround(moved(0).concurrency / static_cast<double>(deployment.replicas)));
   errors_ = calibration.of(like);
-  basis_ = basis_of(deployment, errors_, !table_.empty(), is_covered_);
+  basis_ = basis_of(deployment, errors_, is_covered_);
+  if (!table_.empty()) {
+    const ServedLoad served = run(0);
+    basis_ = basis_of_table(served.outside_ns / std::max(1., served.busy_ns), is_covered_);
+  }
   // Where nothing like it was measured intervals are half as wide again.
   const double wider = is_covered_ ? 1 : 1.5;
   errors_.first_error *= wider, errors_.per_token_error *= wider;

@@ -225,6 +225,7 @@ class Replay {
     run_.busy_ns += ns, run_.steps += stretch.count;
     run_.tokens_computed += replica.work.tokens() * n;
     if (replica.work.in_graph) run_.graph_ns += ns;
+    if (stretch.first.is_outside || stretch.last.is_outside) run_.outside_ns += ns;
     if (replica.work.prompt_tokens > 0) run_.prompt_ns += ns;
     for (std::size_t i = 0; i < kBounds; ++i)
       run_.parts[i] += n * (stretch.first.parts[i] + stretch.last.parts[i]) / 2;

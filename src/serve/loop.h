@@ -25,6 +25,7 @@ constexpr std::size_t kBounds = 5;
 struct StepTime {
   double ns = 0;
   std::array<double, kBounds> parts{};  ///< Add up to `ns`.
+  bool is_outside = false;              ///< It is outside of the measured steps of a table.
 };
 
 /// The time of a step.
@@ -78,6 +79,7 @@ struct ServedLoad {
   double front_ns = 0;  ///< The same, of servers before them.
   std::array<double, kBounds> parts{};
   double graph_ns = 0, prompt_ns = 0;  ///< In graphs; in steps with prompts.
+  double outside_ns = 0;               ///< In steps outside of a table.
   double used_ns = 0;                  ///< Integral of the share of blocks in use, while busy.
   double peak_used = 0;
   double waiting_ns = 0;  ///< Integral of waiting requests, while busy.

@@ -19,14 +19,53 @@ constexpr double kLayerKernels = 15, kLaunchNs = 4000;
 
 double& part(StepTime& time, Bound bound) { return time.parts[static_cast<std::size_t>(bound)]; }
 
-/// Interpolates, and goes on in proportion beyond the ends.
+/// REQUIRES: `at` is not outside of the points.
 double interpolated(const std::vector<std::pair<double, double>>& points, double at) {
   if (points.size() == 1) return points.front().second;
   std::size_t next = 1;
   while (next + 1 < points.size() && points[next].first < at) ++next;
   const auto& [x0, y0] = points[next - 1];
   const auto& [x1, y1] = points[next];
-  return std::max(std::min(y0, points.front().second) * .5, y0 + (y1 - y0) * (at - x0) / (x1 - x0));
+  return y0 + (y1 - y0) * (at - x0) / (x1 - x0);
+}
+
+/// A size and the nearest one in a table.
+struct Nearest {
+  double asked, inside;
+
+  Nearest(double size, double least, double most)
+      : asked(size), inside(std::clamp(size, least, most)) {}
+  bool is_outside() const { return asked != inside; }
+};
+
+StepWork decode_work(double batch, double context) {
+  return {.sequences = batch,
+          .context = batch * context,
+          .sampled = batch,
+          .rows = batch,
+          .in_graph = true};
+}
+
+/// The prompts of a step, each cut to a share of its tokens.
+StepWork prompt_work(const StepWork& work, double share) {
+  return {.prompt_tokens = work.prompt_tokens * share,
+          .prompt_pairs = work.prompt_pairs * share * share,
+          .prompt_context = work.prompt_context * share,
+          .sampled = 1,
+          .rows = work.prompt_tokens * share,
+          .in_graph = true};
+}
+
+struct Mean {
+  double sum = 0, count = 0;
+
+  void add(double value) { sum += value, ++count; }
+};
+
+std::vector<std::pair<double, double>> points_of(const std::map<double, Mean>& means) {
+  std::vector<std::pair<double, double>> points;
+  for (const auto& [size, mean] : means) points.emplace_back(size, mean.sum / mean.count);
+  return points;
 }
 
 }  // namespace
@@ -134,38 +173,64 @@ StepTime DevicePrice::of(const StepWork& work) const {
   return time;
 }
 
-TablePrice::TablePrice(const std::string& path) {
-  std::map<double, std::map<double, double>> decode;
-  std::map<double, double> prompts;
+TablePrice::TablePrice(const std::string& path, std::unique_ptr<StepPrice> outside)
+    : outside_(std::move(outside)) {
+  std::map<double, std::map<double, Mean>> decode;
+  std::map<double, Mean> prompts;
   each_csv_row(path, [&](const CsvRow& row) {
     const double batch = row.number("batch", 1, 1e9), context = row.number("context", 1, 1e9);
     const double ns = row.number("time_us", 1e-3, 1e12) * kMicroNs;
     const std::string& kind = row.cell("kind");
     if (kind == "decode")
-      decode[batch][context] = ns;
+      decode[batch][context].add(ns);
     else if (kind == "prefill")
-      prompts[batch * context] = ns;
+      prompts[batch * context].add(ns);
     else
       throw Error(fmt::format("kind: must be decode or prefill, got \"{}\"", kind));
   });
-  for (const auto& [size, points] : decode)
-    decode_.push_back({size, {points.begin(), points.end()}});
-  prompts_.assign(prompts.begin(), prompts.end());
+  for (const auto& [size, means] : decode) decode_.push_back({size, points_of(means)});
+  prompts_ = points_of(prompts);
   if (decode_.empty() || prompts_.empty())
     throw Error(path + ": must have rows of decode and of prefill");
 }
 
+double TablePrice::decode_ns(const Column& column, double context, bool& is_outside) const {
+  const Nearest place(context, column.points.front().first, column.points.back().first);
+  const double ns = interpolated(column.points, place.inside);
+  if (!place.is_outside()) return ns;
+  is_outside = true;
+  return ns * outside_->of(decode_work(column.key, context)).ns /
+         outside_->of(decode_work(column.key, place.inside)).ns;
+}
+
+double TablePrice::decode_ns(double batch, double context, bool& is_outside) const {
+  const Nearest place(batch, decode_.front().key, decode_.back().key);
+  const auto above = std::ranges::lower_bound(decode_, place.inside, {}, &Column::key);
+  const auto below = above->key > place.inside ? above - 1 : above;
+  Points over_batch = {{below->key, decode_ns(*below, context, is_outside)}};
+  if (above != below) over_batch.emplace_back(above->key, decode_ns(*above, context, is_outside));
+  const double ns = interpolated(over_batch, place.inside);
+  if (!place.is_outside()) return ns;
+  is_outside = true;
+  return ns * outside_->of(decode_work(batch, context)).ns /
+         outside_->of(decode_work(place.inside, context)).ns;
+}
+
+double TablePrice::prompt_ns(const StepWork& work, bool& is_outside) const {
+  const Nearest place(work.prompt_tokens, prompts_.front().first, prompts_.back().first);
+  const double ns = interpolated(prompts_, place.inside);
+  if (!place.is_outside()) return ns;
+  is_outside = true;
+  return ns * outside_->of(prompt_work(work, 1)).ns /
+         outside_->of(prompt_work(work, place.inside / place.asked)).ns;
+}
+
 StepTime TablePrice::of(const StepWork& work) const {
   StepTime time;
-  if (work.sequences > 0) {
-    std::vector<std::pair<double, double>> over_batch;
-    for (const Column& column : decode_)
-      over_batch.emplace_back(column.key,
-                              interpolated(column.points, work.context / work.sequences));
-    part(time, Bound::cache) = interpolated(over_batch, work.in_graph ? work.rows : work.sequences);
-  }
-  if (work.prompt_tokens > 0)
-    part(time, Bound::arithmetic) = interpolated(prompts_, work.prompt_tokens);
+  if (work.sequences > 0)
+    part(time, Bound::cache) = decode_ns(work.in_graph ? work.rows : work.sequences,
+                                         work.context / work.sequences, time.is_outside);
+  if (work.prompt_tokens > 0) part(time, Bound::arithmetic) = prompt_ns(work, time.is_outside);
   time.ns = part(time, Bound::cache) + part(time, Bound::arithmetic);
   return time;
 }

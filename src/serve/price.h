@@ -65,20 +65,27 @@ class DevicePrice final : public StepPrice {
 };
 
 /// Decoding steps over batch and context, prompts over their length: a CSV with kind (decode or
-/// prefill), batch, context, time_us, in the form of traces/operations/h100_steps.csv. Between rows
-/// it interpolates, beyond them it goes on in proportion.
+/// prefill), batch, context, time_us, in the form of traces/operations/h100_steps.csv. Equal rows
+/// are averaged. Between rows it interpolates; outside of them, steps are to the nearest one in the
+/// table as another price has them.
 class TablePrice final : public StepPrice {
  public:
-  explicit TablePrice(const std::string& path);
+  TablePrice(const std::string& path, std::unique_ptr<StepPrice> outside);
   StepTime of(const StepWork& work) const override;
 
  private:
+  using Points = std::vector<std::pair<double, double>>;  ///< Size and nanoseconds, ascending.
   struct Column {
     double key;
-    std::vector<std::pair<double, double>> points;  ///< Size and nanoseconds, ascending.
+    Points points;
   };
+  double decode_ns(const Column& column, double context, bool& is_outside) const;
+  double decode_ns(double batch, double context, bool& is_outside) const;
+  double prompt_ns(const StepWork& work, bool& is_outside) const;
+
   std::vector<Column> decode_;  ///< By batch; points over the context of a sequence.
-  std::vector<std::pair<double, double>> prompts_;
+  Points prompts_;
+  std::unique_ptr<StepPrice> outside_;
 };
 
 }  // namespace foretrace::serve

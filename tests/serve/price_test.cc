@@ -164,18 +164,47 @@ TEST(DevicePrice, FallsWithRanksAndRisesWithWork) {
   EXPECT_NEAR(parts, time.ns, 1e-3);
 }
 
+/// A price of steps outside of a table: a token of a prompt 100 ns, one that is attended to 1 ns.
+class ByTokens final : public StepPrice {
+ public:
+  StepTime of(const StepWork& work) const override {
+    return {.ns = work.context + 100 * work.prompt_tokens};
+  }
+};
+
 TEST(TablePrice, InterpolatesMeasuredSteps) {
   const std::string path = testing::TempDir() + "steps.csv";
   std::ofstream(path) << "kind,batch,context,time_us\ndecode,1,100,10\ndecode,1,300,30\n"
                          "decode,3,100,20\ndecode,3,300,40\nprefill,1,100,50\nprefill,1,300,90\n";
-  const TablePrice price(path);
+  const TablePrice price(path, std::make_unique<ByTokens>());
   EXPECT_DOUBLE_EQ(price.of(decoding(1, 200)).ns, 20'000);
   EXPECT_DOUBLE_EQ(price.of(decoding(2, 200)).ns, 25'000);
   EXPECT_DOUBLE_EQ(price.of(prompt_of(200)).ns, 70'000);
-  EXPECT_DOUBLE_EQ(price.of(prompt_of(500)).ns, 130'000);
+  EXPECT_FALSE(price.of(decoding(2, 200)).is_outside);
   std::ofstream(path) << "kind,batch,context,time_us\ndecode,1,100,-10\n";
-  EXPECT_EQ(refusal([&] { TablePrice{path}; }),
+  EXPECT_EQ(refusal([&] { TablePrice(path, nullptr); }),
             path + ": line 2: time_us: must be from 0.001 to 1000000000000, got \"-10\"");
+}
+
+TEST(TablePrice, OutsideOfItStepsAreAsAnotherPriceHasThem) {
+  const std::string path = testing::TempDir() + "steps.csv";
+  std::ofstream(path) << "kind,batch,context,time_us\ndecode,2,100,10\ndecode,2,100,30\n"
+                         "prefill,1,100,50\n";
+  const TablePrice price(path, std::make_unique<ByTokens>());
+  const auto ns = [&](const StepWork& work, bool is_outside) {
+    const StepTime time = price.of(work);
+    EXPECT_EQ(time.is_outside, is_outside);
+    return time.ns;
+  };
+  EXPECT_DOUBLE_EQ(ns(decoding(2, 100), false), 20'000);  // The mean of equal rows.
+  EXPECT_DOUBLE_EQ(ns(decoding(2, 400), true), 80'000);
+  EXPECT_DOUBLE_EQ(ns(decoding(6, 200), true), 120'000);
+  EXPECT_DOUBLE_EQ(ns(decoding(1, 50), true), 5'000);
+  EXPECT_DOUBLE_EQ(ns(prompt_of(100), false), 50'000);
+  EXPECT_DOUBLE_EQ(ns(prompt_of(300), true), 150'000);
+  const ServingPoint point = serve_point(llama8b(), {}, path);
+  EXPECT_FALSE(point.is_covered);
+  EXPECT_NE(point.basis.find("of the time of steps"), std::string::npos) << point.basis;
 }
 
 TEST(Figures, HaveTheDefinitionsOfVllmsBenchmark) {

@@ -346,6 +346,11 @@ void add_serve_assumptions(const ServeQuestion& question, const Deployment& depl
     assumptions.push_back(
         "the price of a step is that of single operations with constants fitted to measured "
         "deployments (src/serve/constants.def); experts are chosen at random");
+  else
+    assumptions.push_back(
+        fmt::format("steps of {} are those of this model, machine, layout and precision, which a "
+                    "table does not name",
+                    question.table));
   if (question.cache == "auto")
     assumptions.push_back(fmt::format("the cache is in {}, as the weights suggest",
                                       deployment.precision.cache_bytes == 1 ? "fp8" : "bf16"));
