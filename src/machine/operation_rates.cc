@@ -60,6 +60,20 @@ constexpr RateRow kRates[] = {
 #undef RATE
 };
 
+/// Rates of rows that were fitted to one device, and reach a smaller share of its bandwidth than
+/// half precision does in the family: something else limits them there.
+struct LoneRow {
+  OperationKind operation;
+  Arithmetic arithmetic;
+  Family family;
+  double bandwidth;  ///< Of the device, in bytes a second.
+};
+constexpr double kH200 = 4.8e12, kA100 = 2.039e12;
+constexpr LoneRow kLone[] = {
+    {OperationKind::product, Arithmetic::int4_weights, Family::hopper, kH200},
+    {OperationKind::product, Arithmetic::int8_weights, Family::hopper, kH200},
+    {OperationKind::experts, Arithmetic::int4_weights, Family::ampere, kA100}};
+
 /// nullptr if no beginning fits.
 const FamilyRow* family_of(std::string device) {
   for (char& c : device) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -76,6 +90,19 @@ const RateRow* row_of(OperationKind operation, Arithmetic arithmetic, Family fam
         return row.operation == operation && row.arithmetic == arithmetic && row.family == family;
       });
   return found == std::end(kRates) ? nullptr : found;
+}
+
+/// What the bandwidth does not limit is as fast with less of it, until that limits it as it limits
+/// half precision.
+double moved_by(const RateRow& row, double bandwidth) {
+  const double share = row.moved * bandwidth;
+  const auto* const lone = std::ranges::find_if(kLone, [&](const LoneRow& one) {
+    return one.operation == row.operation && one.arithmetic == row.arithmetic &&
+           one.family == row.family;
+  });
+  if (lone == std::end(kLone)) return share;
+  const double most = row_of(row.operation, Arithmetic::half, row.family)->moved * bandwidth;
+  return std::max(share, std::min(row.moved * lone->bandwidth, most));
 }
 
 }  // namespace
@@ -126,7 +153,7 @@ OperationRate rate_of(const DeviceModel& device, OperationKind operation, Arithm
   }
   if (row == nullptr) return rate;
   rate.flops_per_second = peak_of(device, arithmetic).flops_per_second * row->share;
-  rate.bytes_per_second = device.memory_bandwidth.bytes_per_second * row->moved;
+  rate.bytes_per_second = moved_by(*row, device.memory_bandwidth.bytes_per_second);
   rate.start = Nanoseconds(std::llround(row->start_us * 1000));
   rate.inner_ns = row->inner_ns;
   rate.error = row->error;
