@@ -92,7 +92,7 @@ const RateRow* row_of(OperationKind operation, Arithmetic arithmetic, Family fam
   return found == std::end(kRates) ? nullptr : found;
 }
 
-/// What the bandwidth does not limit is as fast with less of it, until that limits it as it limits
+/// A rate that bandwidth does not limit stays with less of it, until that limits it as it limits
 /// half precision.
 double moved_by(const RateRow& row, double bandwidth) {
   const double share = row.moved * bandwidth;

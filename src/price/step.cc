@@ -112,7 +112,7 @@ class TrainingStep {
     return cost;
   }
 
-  /// What the backward pass of a block repeats if not all of it.
+  /// The part that the backward pass of a block repeats if not all of it.
   double selected_again(const LayerRow& row) const {
     if (recompute_ != Recompute::selective && recompute_ != Recompute::pointwise) return 0;
     double scores = 0;

@@ -86,8 +86,8 @@ class ServedDeployment {
   /// Only typical() says what bounds it.
   ServingPoint typical() const;
   ServingPoint moved(double way) const;
-  /// What a measurement of the deployment adds to a calibration. TTFT is compared with steps that
-  /// fit TPOT, so that slow steps count once. Throws Error if answers have one token.
+  /// Returns what a measurement of the deployment adds to a calibration. TTFT is compared with
+  /// steps that fit TPOT, so that slow steps count once. Throws Error if answers have one token.
   /// REQUIRES: no calibration.
   ServeCalibration::Row residual(const MeasuredDeployment& row) const;
   /// The same requests, one at a time: no load and no number of replicas makes a latency shorter.

@@ -147,6 +147,16 @@ TEST(Plan, SaysFirstWhatItReproduces) {
   EXPECT_EQ(json["ranked"].size(), 4U);
 }
 
+TEST(Plan, ItsCommandIsFittedAsItWas) {
+  const Folder folder;
+  PlanQuestion question = small_question();
+  EXPECT_EQ(plan(question).command.find("--calibrate"), std::string::npos);
+  question.calibrate = folder.write("runs.csv",
+                                    "gpus,tp,pp,micro_batch,global_batch,iteration_ms\n"
+                                    "8,1,1,1,64,1000\n");
+  EXPECT_TRUE(plan(question).command.ends_with(" --calibrate " + question.calibrate));
+}
+
 TEST(Plan, StrategiesPlanByTheirOwnModels) {
   for (const char* name : {"chimera", "dapple", "pipedream", "pipedream_2bw"}) {
     SCOPED_TRACE(name);

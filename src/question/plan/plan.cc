@@ -234,6 +234,15 @@ class Planner {
     }
   }
 
+  std::string calibration_options() const {
+    if (question_.calibrate.empty()) return "";
+    std::string options = " --calibrate " + question_.calibrate;
+    if (question_.calibrate_rows >= 0)
+      options += fmt::format(" --calibrate-rows {}", question_.calibrate_rows);
+    for (const std::string& rows : question_.only) options += " --only " + rows;
+    return options;
+  }
+
   /// Returns nullopt if the search has no outcome.
   using Search = std::function<std::optional<PlanOutcome>(const PlanSpace& space,
                                                           const StepCalibration& calibration)>;
@@ -264,8 +273,8 @@ class Planner {
           report_.ranked);
     if (!report_.ranked.empty() && report_.ranked.front().fits)
       report_.command =
-          fmt::format("foretrace generate {} --machine {} --layout {}", question_.model,
-                      question_.machine, report_.ranked.front().layout);
+          fmt::format("foretrace generate {} --machine {} --layout {}{}", question_.model,
+                      question_.machine, report_.ranked.front().layout, calibration_options());
     for (const PlannedLayout& planned : outcome.front) report_.front.push_back(row_of(planned));
     for (const auto& [loss, count] : outcome.losses)
       report_.losses.emplace_back(to_string(loss), count);
