@@ -262,6 +262,15 @@ TEST(Generate, RowsKeepTheirDevicesWhateverMachineIsAsked) {
   EXPECT_TRUE(step("dgx-h100", table).is_covered);
   EXPECT_FALSE(step("dgx-b200", table).is_covered);
   EXPECT_LT(step("dgx-b200", table).time, step("dgx-h100", table).time);
+  const std::string open =
+      folder.write("open.csv",
+                   "model,gpu,gpus,tp,pp,micro_batch,global_batch,iteration_ms\n"
+                   "Llama 3.1 8B,A100,8,8,1,1,64,20000\n");
+  const auto time = [&](const std::string& machine) {
+    return generate_step({.machine = machine, .against = open}).rows.at(0).time;
+  };
+  EXPECT_NE(time("aws-p4d"), time("dgx-a100"));  // 40 and 80 GB of memory, and its bandwidth.
+  EXPECT_EQ(time("dgx-h100"), time("dgx-a100"));
 }
 
 TEST(Generate, RowsThatContradictEachOtherWidenTheInterval) {

@@ -208,8 +208,7 @@ void assume_kernels(const MeasuredStep& asked, const StepPrice& price,
   if (share >= kLongAttention && asked.layout.attention_kernel == "usual")
     assumptions.push_back(
         fmt::format("attention takes {:.0f} % of the step with the kernel that {} usually has; "
-                    "attention_kernel "
-                    "in --layout says another",
+                    "attention_kernel in --layout says another",
                     100 * share, asked.layout.framework));
   if (asked.layout.pointwise == "usual" && slice_of(asked.layout).eager)
     assumptions.push_back(

@@ -36,6 +36,14 @@ struct RecordedHost {
   std::string_view start, machine, settings;
 };
 
+/// "a10080gb" of "NVIDIA A100-80GB"
+std::string short_name(const std::string& device) {
+  constexpr std::string_view kMaker = "nvidia";
+  std::string letters = letters_and_digits(device);
+  if (letters.starts_with(kMaker)) letters.erase(0, kMaker.size());
+  return letters;
+}
+
 /// Returns nullptr if `device` begins with no known start.
 const RecordedHost* host_of(const std::string& device) {
   static constexpr RecordedHost kHosts[] = {
@@ -43,9 +51,7 @@ const RecordedHost* host_of(const std::string& device) {
 #include "question/generate/hosts.def"
 #undef RECORDED_HOST
   };
-  constexpr std::string_view kMaker = "nvidia";
-  std::string letters = letters_and_digits(device);
-  if (letters.starts_with(kMaker)) letters.erase(0, kMaker.size());
+  const std::string letters = short_name(device);
   const RecordedHost* found = nullptr;
   for (const RecordedHost& host : kHosts) {
     if (letters.starts_with(host.start) &&
@@ -198,7 +204,9 @@ class RowReader {
       const std::string named = has_host ? machine_named(std::string(host->machine)).device.name
                                 : device != nullptr ? device->name
                                                     : own;
-      if (named == own) return machine_named(stated);
+      // "A100" may be either of its memories.
+      const bool is_family = short_name(row.text("gpu")) == own.substr(0, own.find('-'));
+      if (named == own || is_family) return machine_named(stated);
     }
     if (has_host) return machine_named(std::string(host->machine));
     if (device != nullptr && row.number("gpus") == 1) return lone_platform(*device);
