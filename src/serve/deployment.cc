@@ -404,8 +404,9 @@ Nanoseconds ServedDeployment::end_of(const ServingPoint& typical, const ServingP
                                      const std::string& latency, Statistic statistic,
                                      double way) const {
   const LatencyFigure& figure = *typical.latency(latency);
-  const Capacity capacity = capacity_of(deployment_, *price(way));
-  const bool is_overloaded = way > 0 && deployment_.load.rate > capacity.rate;
+  const bool is_open = way > 0 && !deployment_.load.is_closed();
+  const Capacity capacity = is_open ? capacity_of(deployment_, *price(way)) : Capacity{};
+  const bool is_overloaded = is_open && deployment_.load.rate > capacity.rate;
   // The queue grows with each request: replays have an end only because they are finite.
   if (is_overloaded && latency != "tpot" && latency != "itl") return kUnbounded;
   double error = errors_.per_token_error;

@@ -191,10 +191,11 @@ TEST(Generate, KnowsDevicesByTheNamesThatDriversGiveThem) {
           row("NVIDIA B200", "8", "full") + row("NVIDIA A100-SXM4-80GB", "8", "full") +
           row("NVIDIA RTX A6000", "1", "full") + row("NVIDIA H100 PCIe", "1", "full") +
           row("NVIDIA RTX A6000", "4", "full") + row("NVIDIA H100 PCIe", "8", "full") +
-          row("NVIDIA B200", "8", "offload"));
+          row("NVIDIA B200", "8", "offload") +
+          "Qwen3-4B,NVIDIA RTX A6000,1,2,1,1,16,bf16,full,,90000\n");
   const GenerationReport report = generate_step({.layout = "zero=1", .against = table});
   ASSERT_EQ(report.rows.size(), 5U);
-  EXPECT_EQ(report.notes.count("rows of measured steps were left out"), 2);
+  EXPECT_EQ(report.notes.count("rows of measured steps were left out"), 3);
   const auto left_out = std::ranges::find(report.notes.all(), Severity::warning, &Note::severity);
   EXPECT_NE(left_out->example.find("row 5: gpu: must be one whose host is known"),
             std::string::npos);

@@ -91,6 +91,13 @@ bool share_devices(const TableRow& row, std::int64_t gpus, std::int64_t accumula
   return layout.context > 1;
 }
 
+/// Throws Error if a layout has not the devices that its row states.
+void check_devices(const TableRow& row, std::int64_t gpus, const Layout& layout) {
+  const bool states_all = row.has("dp") && row.has("pp");
+  if (gpus > 0 && (layout.devices() > gpus || (states_all && layout.devices() != gpus)))
+    throw Error(fmt::format("gpus: must be tp x pp x dp x cp, {}, got {}", layout.devices(), gpus));
+}
+
 }  // namespace
 
 bool read_layout(const TableRow& row, Layout& layout) {
@@ -116,8 +123,7 @@ bool read_layout(const TableRow& row, Layout& layout) {
   row.read("accumulation", accumulation);
   const bool is_guessed =
       share_devices(row, gpus, accumulation, layout) || leaves_layout_open(row, gpus);
-  if (gpus > 0 && row.has("dp") && row.has("pp") && layout.devices() != gpus)
-    throw Error(fmt::format("gpus: must be tp x pp x dp x cp, {}, got {}", layout.devices(), gpus));
+  check_devices(row, gpus, layout);
   layout.global_batch = layout.data * layout.micro_batch * std::max<std::int64_t>(1, accumulation);
   row.read("global_batch", layout.global_batch);
   if (!row.has("global_batch") && !row.has("accumulation"))
