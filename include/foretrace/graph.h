@@ -127,6 +127,9 @@ class Graph {
   GradientEstimate& gradient_estimate() { return storage_.gradient_estimate; }
   const GradientEstimate& gradient_estimate() const { return storage_.gradient_estimate; }
 
+  Contended& contended() { return storage_.contended; }
+  const Contended& contended() const { return storage_.contended; }
+
   /// Kernels of ops that autocast would not leave wholly in half precision, in order of their ids;
   /// empty if the shapes of ops were not recorded.
   std::vector<AutocastWork>& autocast() { return storage_.autocast; }
@@ -195,6 +198,7 @@ class Graph {
     std::vector<Bytes> initial_memory;
     std::vector<std::string> device_names;
     GradientEstimate gradient_estimate;
+    Contended contended;
     std::vector<AutocastWork> autocast;
     std::vector<Step> steps;
     StepRule step_rule;

@@ -340,6 +340,19 @@ struct GradientEstimate {
   std::string source = {};          ///< "the time of the optimizer's kernels".
 };
 
+/// Kernels and collectives that take longer because they overlap, after a transform has added
+/// collectives; see src/transform/parallel/contention.h.
+struct Contended {
+  struct Lengthened {
+    TaskId task = kNoTask;
+    double factor = 1;
+  };
+  std::vector<Lengthened> tasks = {};
+  /// By how much a kernel takes longer while a collective runs beside it, and a collective while
+  /// kernels run; 0: nothing was added.
+  double kernels = 0, collectives = 0;
+};
+
 /// The change that torch.autocast would make in the work of an op, on one of its kernels; see
 /// src/infer/device/autocast.cc.
 struct AutocastWork {

@@ -69,6 +69,7 @@ Platform find_platform(const std::string& machine) {
   platform.within = {places.intra * kGiga};
   platform.per_host = std::max(1, cluster.facts.devices_per_host);
   platform.tiers = cluster.tiers;
+  platform.extra_latency_us = places.extra_latency_us;
   // Without the switches above the two nodes.
   const double share = fabric_share(cluster.tiers, 2 * node / platform.per_host);
   const double nics = places.inter / static_cast<double>(places.per_node) / share;

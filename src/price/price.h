@@ -84,6 +84,7 @@ struct Platform {
   Bandwidth within{}, across{};  ///< For one device, one way; `across` is its share of the NICs.
   std::int64_t per_host = 8;
   std::vector<FabricTier> tiers{};  ///< Hosts beyond which less than `across` is left.
+  double extra_latency_us = 0;      ///< Of a hop between hosts, beyond InfiniBand.
 };
 
 /// The device and links of a machine that find_cluster() knows. Throws Error if it does not.

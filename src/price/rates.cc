@@ -29,6 +29,8 @@ constexpr double kLoad = 8, kLine = 64;
 constexpr double kStartPerDoubling = .25;
 /// A step of a ring between nodes, and within one: NCCL's latencies for large messages, us.
 constexpr double kHopAcross = 14, kHopWithin = 3.4;
+/// NCCL adds the latency of slower networks to a hop with protocol Simple twice.
+constexpr double kExtraHops = 2;
 
 /// An element that Transformer Engine narrows, for a product and for its transpose: read in 2
 /// bytes, written in 1 twice.
@@ -168,7 +170,7 @@ double Rates::all_reduce(std::int64_t ranks, std::int64_t stride, double bytes,
   const auto n = static_cast<double>(ranks);
   // NCCL's trees pass nodes in a logarithm of their number, up and down.
   const double nodes = n / std::max(1., static_cast<double>(platform_.per_node / stride));
-  const double tree = is_across(ranks, stride) ? 2 * kHopAcross * std::log2(nodes) : 0;
+  const double tree = is_across(ranks, stride) ? 2 * hop_across() * std::log2(nodes) : 0;
   return 2 * (n - 1) / n * bytes / bandwidth(ranks, stride) + start(ranks, stride) +
          (chunks - 1) * tree;
 }
@@ -187,8 +189,10 @@ double Rates::ring_us(std::int64_t ranks, std::int64_t stride) const {
   const auto n = static_cast<double>(ranks);
   const double members = std::max(1., static_cast<double>(platform_.per_node / stride));
   const double nodes = n / members;
-  return (nodes - 1) * kHopAcross + (n - nodes) * kHopWithin;
+  return (nodes - 1) * hop_across() + (n - nodes) * kHopWithin;
 }
+
+double Rates::hop_across() const { return kHopAcross + kExtraHops * platform_.extra_latency_us; }
 
 /// Only the data for ranks on other nodes leaves a node.
 double Rates::all_to_all(std::int64_t ranks, double bytes, double rank_copies,

@@ -39,6 +39,7 @@ class Rates {
   /// A device's share of the NICs, if `devices` in a row communicate.
   double nic_rate(std::int64_t devices) const;
   double ring_us(std::int64_t ranks, std::int64_t stride) const;
+  double hop_across() const;
   double bandwidth(std::int64_t ranks, std::int64_t stride) const;
   double start(std::int64_t ranks, std::int64_t stride) const;
 

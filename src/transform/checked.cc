@@ -6,6 +6,7 @@
 #include "base/fields/settings.h"
 #include "graph/select.h"
 #include "transform/edit/edit.h"
+#include "transform/parallel/contention.h"
 
 namespace foretrace {
 namespace {
@@ -91,9 +92,11 @@ Effect apply_checked(Transform& transform, Graph& graph, const Context& context)
   Notes notes;
   note_left_out(transform, graph, notes);
   Applicability applies = transform.applies(graph);
+  release_contention(graph);
   Effect effect = transform.apply(graph, context);
   effect.applies = std::move(applies);
   keep_order(graph, free_before);
+  restore_contention(graph);
   effect.notes.merge(notes);
   return effect;
 }

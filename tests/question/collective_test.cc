@@ -114,8 +114,10 @@ TEST(Collective, FlowsUseTheRailsAndNvlinksThatNcclWould) {
                                   {"dgx-h100", 32}}) {
     SCOPED_TRACE(on);
     // Two nodes use a tree with LL128, for which NCCL expects 0.92 * 120/128 of the links'
-    // bandwidth.
-    const double difference = std::string_view(on) == "dgx-a100" ? .22 : .12;
+    // bandwidth; and pipelines of trees lose what flows do not.
+    const double difference = std::string_view(on) == "dgx-a100"   ? .25
+                              : std::string_view(on) == "dgx-h100" ? .14
+                                                                   : .12;
     CollectiveQuestion question = machine("all_reduce", on, ranks);
     question.sizes = {Bytes{1 << 30}};
     const auto nccl = static_cast<double>(price_collective(question).rows[0].time.count());

@@ -2,6 +2,7 @@
 
 #include "foretrace/simulate.h"
 #include "support/simulated.h"
+#include "transform/checked.h"
 
 namespace foretrace {
 namespace {
@@ -193,6 +194,41 @@ TEST(Contention, NothingOverlapsNothingChanges) {
             R"(
 stream        |CBBBBBBBB....UU|
 data parallel |.........aaaa..|
+)");
+}
+
+/// The steps as a scenario applies them.
+std::string in_order(std::string_view text, const std::vector<std::string>& steps) {
+  Graph graph = parse_graph(text);
+  for (const std::string& step : steps) apply_checked(*read_transform_text(step), graph, {});
+  return "\n" + to_ascii(graph, simulate(graph));
+}
+
+TEST(Contention, FollowsWhatLaterStepsLeave) {
+  const std::string step =
+      "data_parallel:gpus=2,bandwidth=1GB/s,latency=0us,copies=false,lateness=0us,"
+      "lateness_share=0,bucket=4kB,first_bucket=4kB,collective_contention=0,kernel_contention=0.5";
+  EXPECT_EQ(in_order(kBeside, {step}), R"(
+stream        |CBBBBBBBBBBUU|
+data parallel |.aaaa........|
+)");
+  EXPECT_EQ(in_order(kBeside, {step, "local_sgd:every=1000000"}), R"(
+stream        |CBBBBBBBBUU|
+data parallel |...........|
+)");
+  EXPECT_EQ(in_order(kBeside, {step, "scale:factor=2,where.kind=collective"}), R"(
+stream        |CBBBBBBBBBBBUU|
+data parallel |.aaaaaaaa.....|
+)");
+}
+
+TEST(LocalSgd, WaitsForTheLatestWorkerOnceInSeveralSteps) {
+  const std::string step =
+      "data_parallel:gpus=2,bandwidth=1GB/s,latency=0us,copies=false,lateness=3.53us,"
+      "lateness_share=0,bucket=1MB,collective_contention=0,kernel_contention=0";
+  EXPECT_EQ(in_order(kOneGpu, {step, "local_sgd:every=4"}), R"(
+stream        |FFFCCCCBBBB...UU|
+data parallel |............aa..|
 )");
 }
 

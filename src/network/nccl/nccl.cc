@@ -60,8 +60,10 @@ class Tuner {
            {NcclAlgorithm::tree, NcclAlgorithm::ring, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
             NcclAlgorithm::pat}) {
         if (!serves(algorithm, protocol)) continue;
+        const Hops hops = hops_of(algorithm, protocol);
         paths.push_back({algorithm, static_cast<NcclProtocol>(protocol),
-                         latency(algorithm, protocol), bandwidth(algorithm, protocol)});
+                         latency(algorithm, protocol, hops), bandwidth(algorithm, protocol),
+                         hops.within, hops.across * hops.inter});
       }
     }
     return paths;
@@ -96,40 +98,48 @@ class Tuner {
     return kHopLatency[link][index(algorithm)][protocol];
   }
 
-  double latency(NcclAlgorithm algorithm, std::size_t protocol) const {
-    const std::size_t within = system_.intra == LinkKind::nvlink ? 0 : 1;
+  struct Hops {
+    double within = 0, across = 0;  ///< Numbers along the path.
+    double inter = 0;               ///< Microseconds of one between nodes.
+  };
+
+  Hops hops_of(NcclAlgorithm algorithm, std::size_t protocol) const {
     const double nodes = system_.nodes, levels = std::log2(nodes);
+    const bool is_ring = algorithm == NcclAlgorithm::ring;
     // With one device per node a ring's network hops equal a tree's, which is what NCCL measured.
-    const NcclAlgorithm network =
-        algorithm == NcclAlgorithm::ring && per_node_ == 1 ? NcclAlgorithm::tree : algorithm;
-    const double intra = hop(within, algorithm, protocol);
+    const NcclAlgorithm network = is_ring && per_node_ == 1 ? NcclAlgorithm::tree : algorithm;
     const double inter =
         hop(2, network, protocol) + system_.graph_latency_us * (protocol == kSimple ? 2 : 1);
+    if (!is_ring) return {2. * (per_node_ - 1), 2 * levels, inter};
+    // A broadcast and a reduce flow along the ring once: recalled.
+    if (operation_ == Operation::broadcast || operation_ == Operation::reduce)
+      return {1, nodes > 1 ? 1. : 0, inter};
+    const double laps = operation_ == Operation::all_reduce ? 2 : 1;
+    const double across = laps * (nodes - 1);
+    return {nodes > 1 ? steps() - across : steps(), across, inter};
+  }
+
+  double latency(NcclAlgorithm algorithm, std::size_t protocol, const Hops& hops) const {
+    const double intra = hop(system_.intra == LinkKind::nvlink ? 0 : 1, algorithm, protocol);
     const double base = kBaseLatency[index(algorithm)][protocol];
+    const bool flows_once = operation_ == Operation::broadcast || operation_ == Operation::reduce;
     switch (algorithm) {
+      case NcclAlgorithm::ring: {
+        const double overhead = system_.nodes == 1 || flows_once
+                                    ? 0
+                                    : (system_.is_amd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1);
+        return base + hops.within * std::max(intra, overhead) + hops.across * hops.inter;
+      }
       case NcclAlgorithm::tree:
-        return base + 2 * ((per_node_ - 1) * intra + levels * inter);
-      case NcclAlgorithm::ring:
-        return base + ring_hops(intra, inter, protocol);
+        return base + hops.within * intra + hops.across * hops.inter;
       case NcclAlgorithm::nvls:
         return base + intra;
       case NcclAlgorithm::nvls_tree:
-        return base + intra + 2 * levels * inter;
+        return base + intra + hops.across * hops.inter;
       case NcclAlgorithm::pat:
-        return base + levels * inter / 3.5 + 2.8 * system_.ranks;
+        return base + hops.across / 2 * hops.inter / 3.5 + 2.8 * system_.ranks;
     }
     return base;
-  }
-
-  double ring_hops(double intra, double inter, std::size_t protocol) const {
-    const bool many = system_.nodes > 1;
-    // A broadcast and a reduce flow along the ring once: recalled.
-    if (operation_ == Operation::broadcast || operation_ == Operation::reduce)
-      return intra + (many ? inter : 0);
-    const double laps = operation_ == Operation::all_reduce ? 2 : 1;
-    const double across = many ? laps * (system_.nodes - 1) : 0;
-    const double overhead = many ? (system_.is_amd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1) : 0;
-    return (steps() - across) * std::max(intra, overhead) + across * inter;
   }
 
   double bandwidth(NcclAlgorithm algorithm, std::size_t protocol) const {
@@ -144,11 +154,20 @@ class Tuner {
         return system_.nvls_channels * system_.nvls_channel * kNvlsEfficiency[row_] * (ranks - 1) /
                ranks;
       case NcclAlgorithm::nvls_tree:
-        return std::min(bus_, system_.nvls_channels * kNvlsTree[row_][column_]) / 2;
+        return nvls_tree();
       case NcclAlgorithm::pat:
         return std::min(ring_ * kPatShare, network_) * ranks / steps();
     }
     return bus_;
+  }
+
+  double nvls_tree() const {
+    const double tuned = std::min(bus_, system_.nvls_channels * kNvlsTree[row_][column_]) / 2;
+    if (system_.nodes > 2) return tuned;
+    // Of two nodes each sends what it has reduced to the other once, and ports carry what they do
+    // in one node: measured, 467 to 478 GB/s of nccl-tests' busbw on two hosts of 8 H100.
+    const double ports = system_.channels * system_.channel_intra * kNvlsEfficiency[row_];
+    return std::max(tuned, std::min(ports * (per_node_ - 1) / per_node_, network_));
   }
 
   double most_ll() const {
@@ -240,14 +259,22 @@ double host_latency_us(NcclAlgorithm algorithm, NcclProtocol protocol, LinkKind 
 
 namespace {
 
-/// The latency of a path within a host.
-double latency_within(const NcclPath& path, const NcclSystem& system, Operation operation) {
-  const bool is_tree = path.algorithm == NcclAlgorithm::tree;
-  if (!is_tree && path.algorithm != NcclAlgorithm::ring) return path.latency_us;
-  const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
-  const double along_ring = flows_once ? 1 : steps_of(operation, system.ranks);
-  return host_latency_us(path.algorithm, path.protocol, system.intra, system.architecture,
-                         is_tree ? 2. * (system.ranks - 1) : along_ring);
+double mixed_share(const NcclPath& path, const NcclSystem& system) {
+  const bool is_one = system.nodes == 1;
+  switch (path.algorithm) {
+    case NcclAlgorithm::tree:
+      return is_one ? 0 : kMixed;
+    case NcclAlgorithm::ring:
+      if (!is_one) return system.ranks > system.nodes ? kMixedRingAcross : 0;
+      return path.protocol == NcclProtocol::simple ? kMixed : 0;
+    case NcclAlgorithm::nvls:
+      return kMixedNvls;
+    case NcclAlgorithm::nvls_tree:
+      return kMixedNvlsTree;
+    case NcclAlgorithm::pat:
+      return 0;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -256,11 +283,14 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
                    Bytes bytes) {
   const bool is_simple_ring =
       path.algorithm == NcclAlgorithm::ring && path.protocol == NcclProtocol::simple;
-  const bool is_nvls =
-      path.algorithm == NcclAlgorithm::nvls || path.algorithm == NcclAlgorithm::nvls_tree;
+  const bool is_tree = path.algorithm == NcclAlgorithm::tree;
   const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
   const bool is_one = system.nodes == 1;
-  const double latency = is_one ? latency_within(path, system, operation) : path.latency_us;
+  const double latency = is_tree || path.algorithm == NcclAlgorithm::ring
+                             ? host_latency_us(path.algorithm, path.protocol, system.intra,
+                                               system.architecture, path.hops_within) +
+                                   path.across_us
+                             : path.latency_us;
   double wire = estimate_us(path, system, operation, bytes) - path.latency_us;
   if (is_simple_ring && !flows_once) {
     // The copy runs at the speed of the links between devices of one node, whatever limits the
@@ -272,8 +302,7 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
   }
   if (is_one && is_simple_ring && system.intra == LinkKind::nvlink)
     wire *= kMeasuredWire[row_of(system.architecture)];
-  const double mixed = is_nvls ? kMixedNvls : is_one && is_simple_ring ? kMixed : 0;
-  return latency + wire + mixed * std::sqrt(latency * wire);
+  return latency + wire + mixed_share(path, system) * std::sqrt(latency * wire);
 }
 
 NcclChannels search_channels(double gigabytes, std::int64_t architecture, bool within_node) {

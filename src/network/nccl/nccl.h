@@ -6,8 +6,8 @@
 //     time = latency + bytes / bandwidth,  the least over (algorithm, protocol)
 //
 // These are the estimates that NCCL makes in order to choose. They ignore copies within a rank's
-// own memory and the latencies that were measured, which expected_us() adds. CollNet is not
-// modelled; PAT is considered only with one device per node, as in NCCL by default.
+// own memory, pipelines and the latencies that were measured, which expected_us() adds. CollNet is
+// not modelled; PAT is considered only with one device per node, as in NCCL by default.
 
 #include <cstdint>
 #include <string_view>
@@ -45,7 +45,9 @@ struct NcclPath {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   NcclProtocol protocol = NcclProtocol::simple;
   double latency_us = 0;
-  double bandwidth = 0;  ///< GB/s of nccl-tests' algbw, before the corrections by size.
+  double bandwidth = 0;    ///< GB/s of nccl-tests' algbw, before the corrections by size.
+  double hops_within = 0;  ///< Of a ring or tree: number of hops within hosts.
+  double across_us = 0;    ///< Of latency_us: what the hops between hosts take.
 };
 
 /// Returns the paths that NCCL compares; empty for one rank, and for all-to-all and send/receive,
@@ -65,10 +67,9 @@ NcclPath choose_path(Operation operation, const NcclSystem& system, Bytes bytes)
 double host_latency_us(NcclAlgorithm algorithm, NcclProtocol protocol, LinkKind link,
                        std::int64_t architecture, double hops);
 
-/// Returns the estimate with host_latency_us() in place of NCCL's latency if there is one node;
-/// plus, for a ring with protocol Simple, half a step for the part that a rank copies between its
-/// own buffers; and within a node the loss of a pipeline between latency and bandwidth. Our fits:
-/// see constants.h.
+/// Returns the estimate with host_latency_us() in place of NCCL's latencies within hosts; plus, for
+/// a ring with protocol Simple, half a step for the part that a rank copies between its own
+/// buffers; and the loss of a pipeline between latency and bandwidth. Our fits: see constants.h.
 double expected_us(const NcclPath& path, const NcclSystem& system, Operation operation,
                    Bytes bytes);
 

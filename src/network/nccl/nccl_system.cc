@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kGiga = 1e9;
 constexpr std::int64_t kUnknownArchitecture = 80;
+constexpr Nanoseconds kInfiniBand{1200};  ///< Two cables and a switch, as presets state them.
 constexpr std::uint32_t kNvlsChannels = 16, kNvlsChannelsBlackwell = 32;  ///< Recalled.
 
 /// Returns the group of ranks that reach each other without a NIC: a host, or a rack of several
@@ -72,6 +73,16 @@ std::int64_t hosts_of(const Network& network) {
   return last - first + 1;
 }
 
+double extra_latency_us(const Network& network, const std::vector<std::uint32_t>& firsts) {
+  std::vector<LinkId> route;
+  network.route(firsts[0], firsts[1], 0, route);
+  Nanoseconds sum{};
+  for (const LinkId link : route) {
+    if (network.links()[link].kind == LinkKind::network) sum += network.links()[link].latency;
+  }
+  return std::max(0., static_cast<double>((sum - kInfiniBand).count()) / 1e3);
+}
+
 /// Sets the number and bandwidth of the NICs that the ranks of a node use. If the node has no NIC,
 /// assumes one per rank with bandwidth `share`.
 void measure_nics(const Network& network, double share, std::uint32_t groups, RankPlaces& places) {
@@ -130,6 +141,7 @@ RankPlaces places_of(const Network& network, std::uint32_t groups) {
   std::vector<std::uint32_t> firsts;  // Finding the routes also reports missing ones.
   for (const auto& [node, ranks] : nodes) firsts.push_back(ranks.front());
   measure_nics(network, ring_share(network, firsts), groups, places);
+  places.extra_latency_us = extra_latency_us(network, firsts);
   return places;
 }
 
@@ -160,6 +172,7 @@ NcclSystem system_of(const Network& network, const RankPlaces& places,
   system.channel_intra = system.channel_inter = channels.each;
   if (places.nodes > 1 && places.per_node > 1 && places.intra > 0)
     system.channel_intra = places.intra / channels.count;
+  system.graph_latency_us = places.extra_latency_us;
   system.own_copy = places.per_node > 1 ? places.intra : nvlink_of(network, {0});
   const bool nvls = facts.nvls.value_or(false) && places.kind == LinkKind::nvlink;
   if (!facts.nvls && system.architecture >= 90)

@@ -19,6 +19,9 @@ struct RankPlaces {
   double inter = 0;            ///< All NICs that the ranks of a node use, together; 0 for one node.
   std::uint32_t nics = 0;      ///< Number of these NICs; the number of ranks if there are no NICs.
   LinkKind kind = LinkKind::nvlink;  ///< Within the node: NVLink, or PCIe.
+  /// Microseconds by which a message between hosts takes longer than over a leaf switch of
+  /// InfiniBand, which NCCL's latencies contain.
+  double extra_latency_us = 0;
 };
 
 /// `groups` is the number of groups like this one that share the NICs of each node at the same

@@ -83,11 +83,10 @@ double sends_us(Operation operation, const RankPlaces& places, std::int64_t arch
         host_latency_us(kRing, protocol, places.kind, architecture, 1 + nccl::kPeerHop * peers);
     return latency + within + nccl::kMixedSends * std::sqrt(latency * within);
   }
-  const auto hop = [&](std::size_t link) {
-    return nccl::kHopLatency[link][nccl::index(kRing)][nccl::index(protocol)];
-  };
-  double latency = nccl::kBaseLatency[nccl::index(kRing)][nccl::index(protocol)];
-  if (places.intra > 0) latency += hop(places.kind == LinkKind::nvlink ? 0 : 1);
+  const double hop = nccl::kHopLatency[2][nccl::index(kRing)][nccl::index(protocol)];
+  const double latency =
+      host_latency_us(kRing, protocol, places.kind, architecture, places.intra > 0 ? 1 : 0) +
+      places.extra_latency_us * (protocol == NcclProtocol::simple ? 2 : 1);
   const double nic = places.inter / std::max(1U, places.nics);
   const std::uint32_t channels = channels_per_peer(places.ranks, places.nics, nic);
   double across = 0;
@@ -98,7 +97,7 @@ double sends_us(Operation operation, const RankPlaces& places, std::int64_t arch
                                across_from_last(places, nic, volumes.message)) +
              volumes.message / own_copy_rate(channels);
   }
-  return latency + hop(2) + (volumes.peers - 1) * kPeer * hop(2) + std::max(within, across);
+  return latency + hop + (volumes.peers - 1) * kPeer * hop + std::max(within, across);
 }
 
 }  // namespace foretrace

@@ -48,6 +48,8 @@ void RankStructure::edit(const JobRanks& job, const Scenario& scenario, std::siz
     if (i != rank) others.push_back(&job.ranks[i].inference.graph);
   }
   steps_ = apply(scenario, graph, &donors, others, tail).steps;
+  if (graph.contended().kernels > 0 || graph.contended().collectives > 0)
+    throw Error("durations depend on what overlaps in each question");
   stage_counts_.resize(graph.task_count(), 0);
   for (std::size_t i = tail; i < scenario.transforms.size(); ++i) {
     Stage& stage = stages_.emplace_back();

@@ -71,9 +71,38 @@ std::vector<Nanoseconds> durations_of(const Graph& graph, const std::vector<Task
 
 }  // namespace
 
-Contention contend(Graph& graph, const std::vector<TaskId>& added, const ContentionShares& shares) {
+std::vector<TaskId> added_collectives(const Graph& graph) {
+  std::vector<TaskId> added;
+  for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
+    const TaskId id{i};
+    const Task& task = graph.task(id);
+    if (!graph.removed(id) && task.kind == TaskKind::collective && task.record == Task{}.record)
+      added.push_back(id);
+  }
+  return added;
+}
+
+void release_contention(Graph& graph) {
+  for (const auto& [task, factor] : graph.contended().tasks) {
+    Nanoseconds& duration = graph.task(task).duration;
+    duration = scaled(duration, 1 / factor);
+  }
+  graph.contended().tasks.clear();
+}
+
+void restore_contention(Graph& graph) {
+  const Contended& contended = graph.contended();
+  if (contended.tasks.empty()) contend(graph, {contended.kernels, contended.collectives});
+}
+
+Contention contend(Graph& graph, const ContentionShares& shares) {
   Contention found;
-  if (added.empty() || (shares.kernels == 0 && shares.collectives == 0)) return found;
+  release_contention(graph);
+  Contended& contended = graph.contended();
+  contended = {.kernels = shares.kernels, .collectives = shares.collectives};
+  if (shares.kernels == 0 && shares.collectives == 0) return found;
+  const std::vector<TaskId> added = added_collectives(graph);
+  if (added.empty()) return found;
   const std::vector<TaskId> kernels = kernels_of(graph);
   const std::vector<Nanoseconds> idle_kernels = durations_of(graph, kernels);
   const std::vector<Nanoseconds> idle_added = durations_of(graph, added);
@@ -91,10 +120,15 @@ Contention contend(Graph& graph, const std::vector<TaskId>& added, const Content
     if (found.residual < kSettled) break;
   }
   found.rounds = std::min(found.rounds, kMaxRounds);
-  for (std::size_t i = 0; i < kernels.size(); ++i)
-    found.changed += graph.task(kernels[i]).duration != idle_kernels[i] ? 1U : 0U;
-  for (std::size_t i = 0; i < added.size(); ++i)
-    found.changed += graph.task(added[i]).duration != idle_added[i] ? 1U : 0U;
+  const auto note = [&](const std::vector<TaskId>& tasks, const std::vector<Nanoseconds>& idle) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Nanoseconds duration = graph.task(tasks[i]).duration;
+      if (duration != idle[i]) contended.tasks.push_back({tasks[i], ratio(duration, idle[i])});
+    }
+  };
+  note(kernels, idle_kernels);
+  note(added, idle_added);
+  found.changed = contended.tasks.size();
   return found;
 }
 
@@ -110,24 +144,18 @@ class ContentionStep final : public Transform {
   }
 
   Effect apply(Graph& graph, const Context&) const override {
-    std::vector<TaskId> added;
-    for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
-      const TaskId id{i};
-      const Task& task = graph.task(id);
-      if (!graph.removed(id) && task.kind == TaskKind::collective && task.record == Task{}.record)
-        added.push_back(id);
-    }
-    if (added.empty())
+    const std::size_t added = added_collectives(graph).size();
+    if (added == 0)
       throw Error(
           "no earlier step adds communication, and recorded durations already include "
           "contention; put this step after data_parallel");
-    const Contention found = contend(graph, added, shares_);
+    const Contention found = contend(graph, shares_);
     Effect effect;
     effect.changed = found.changed;
     effect.summary = fmt::format(
         "kernels beside {} take {} longer in all, collectives {}; after {} the length of the run "
         "still changed by {}",
-        counted(added.size(), "collective"), to_text(found.kernels), to_text(found.collectives),
+        counted(added, "collective"), to_text(found.kernels), to_text(found.collectives),
         counted(found.rounds, "replay"), to_percent(found.residual, 2));
     effect.figures = {{"kernels_added", found.kernels}, {"collectives_added", found.collectives}};
     effect.assumptions.emplace_back("every kernel suffers alike from a collective beside it");

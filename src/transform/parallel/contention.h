@@ -22,10 +22,19 @@ struct Contention {
   double residual = 0;  ///< Relative change of the run's length in the last round.
 };
 
-/// Lengthens the collectives in `added`, and the kernels beside them, in proportion to their
-/// overlap. Because durations change the overlap, it replays and repeats this: at most four times,
-/// and only until the length of the run changes by less than 0.1 %. Recorded collectives are left
-/// out, because recorded durations already include contention with them.
-Contention contend(Graph& graph, const std::vector<TaskId>& added, const ContentionShares& shares);
+/// Lengthens the collectives that transforms have added, and the kernels beside them, in proportion
+/// to their overlap. Because durations change the overlap, it replays and repeats this: at most
+/// four times, and only until the length of the run changes by less than 0.1 %. Recorded
+/// collectives are left out, because recorded durations already include contention with them. What
+/// an earlier call added is taken back first.
+Contention contend(Graph& graph, const ContentionShares& shares);
+
+/// Take back what contend() has added, and add it again with the same shares if that was done:
+/// around each transform, which changes what overlaps.
+void release_contention(Graph& graph);
+void restore_contention(Graph& graph);
+
+/// The collectives that transforms have added.
+std::vector<TaskId> added_collectives(const Graph& graph);
 
 }  // namespace foretrace

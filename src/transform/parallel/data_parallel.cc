@@ -53,7 +53,7 @@ class DataParallel final : public Transform {
       add_permanent_block(graph, exchange.totals().largest, MemoryUse::gradient);
     Effect effect;
     effect.changed = exchange.changed();
-    effect.changed += contend(graph, exchange.totals().sent, exchange_.workers.contention).changed;
+    effect.changed += contend(graph, exchange_.workers.contention).changed;
     describe_effect(found, exchange, communicator, effect);
     return effect;
   }

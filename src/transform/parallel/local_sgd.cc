@@ -8,7 +8,9 @@
 // few steps, so each step gets its share of the average, in front of its update, which takes as
 // long.
 
+#include <cmath>
 #include <fmt/core.h>
+#include <set>
 #include <vector>
 
 #include "base/numbers/scaling.h"
@@ -36,6 +38,7 @@ class LocalSgd final : public Transform {
     Communicators networks(network_);
     Effect effect;
     Nanoseconds before{0}, after{0};
+    std::set<TaskId> sent;
     if (every_ == 1) {
       effect.summary = "parameters are averaged in every step, which gradients are already";
       return effect;
@@ -43,6 +46,7 @@ class LocalSgd final : public Transform {
     for (const SentGradients& row : sent_gradients(graph, timeline, where_, ranks_)) {
       Nanoseconds sum{0};
       for (const SentBucket& bucket : row) {
+        sent.insert(bucket.task);
         sum += graph.task(bucket.task).duration;
         graph.task(bucket.task).duration = 0ns;
       }
@@ -54,6 +58,7 @@ class LocalSgd final : public Transform {
       after += whole / every_;
       effect.changed += row.size();
     }
+    wait_less(graph, sent);
     effect.summary = fmt::format(
         "transfers take {} instead of {} in all, as parameters are averaged once in {} steps",
         to_text(after), to_text(before), every_);
@@ -66,6 +71,16 @@ class LocalSgd final : public Transform {
   }
 
  private:
+  /// Workers wait for the latest of them once in several steps, in which delays that differ from
+  /// step to step add up to their root; each step takes its part.
+  void wait_less(Graph& graph, const std::set<TaskId>& sent) const {
+    const double part = 1 / std::sqrt(static_cast<double>(every_));
+    graph.change_dependencies([&](Dependency& dependency) {
+      if (dependency.provenance == Provenance::assumed && sent.contains(dependency.after))
+        dependency.lag = scaled(dependency.lag, part);
+    });
+  }
+
   /// Returns the time of one transfer of all buckets together, relative to one transfer for each.
   static double merged_share(const SentGradients& row, Communicator& network) {
     Nanoseconds apart{0};

@@ -83,7 +83,7 @@ class PriorityPropagation final : public Transform {
       }
     }
     prioritize(graph, sent, slice_time);
-    effect.changed += sent.size() + contend(graph, sent, workers_.contention).changed;
+    effect.changed += sent.size() + contend(graph, workers_.contention).changed;
     describe_effect(found, transfer, lateness, communicator, effect);
     return effect;
   }

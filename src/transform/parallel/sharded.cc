@@ -49,8 +49,7 @@ class Sharding {
       updated = units_.steps[pass.step].last_update;
     }
     effect.changed += exchange_.changed();
-    effect.changed +=
-        contend(graph_, exchange_.totals().sent, settings_.exchange.workers.contention).changed;
+    effect.changed += contend(graph_, settings_.exchange.workers.contention).changed;
     describe(parameters, has_parameters, effect);
   }
 
