@@ -24,7 +24,7 @@ constexpr double kMadeBytes = 6;
 /// is loaded (BLOOM's chronicles), and NCCL takes about as much.
 constexpr double kContextBytes = 2.5e9;
 /// Standard deviation of the logarithm of predicted sizes: a half of published steps are within 3 %
-/// (SimuMax), 6 % (torchtitan), 11 % (nanotron), 14 % (BLOOM) and 15 % (prime-rl).
+/// (SimuMax), 6 % (torchtitan), 8 % (nanotron), 14 % (BLOOM) and 15 % (prime-rl).
 constexpr double kSizeError = .15;
 
 /// For each parameter.
@@ -90,8 +90,7 @@ MemoryParts parts_of_rank(const LayerTable& table, const std::vector<StageRows>&
     for (const auto& [part, share] : rank.parts)
       in_flight += share * static_cast<double>(layout.micro_batches());
   }
-  const double uneven = 1 + framework.uneven * std::log2(static_cast<double>(layout.pipeline));
-  const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight * uneven;
+  const double activations = kept / static_cast<double>(rank.parts.size()) * in_flight;
   const KeptBytes each = kept_bytes(layout);
   return {{{"weights", rank.versions * sharded(each.weights, 3)},
            {"gradients", sharded(each.gradients, 2)},

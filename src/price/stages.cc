@@ -9,47 +9,85 @@ namespace foretrace {
 
 namespace {
 
-/// nanotron gives each stage an equal share of the operations, so that a large head leaves stages
-/// without any layer.
-void check_shares(const LayerTable& table, const Layout& layout) {
-  if (layout.framework != "nanotron" || layout.pipeline == 1) return;
-  double all = 0;
-  for (const LayerRow& row : table) all += static_cast<double>(row.count) * row.operations;
-  if (table.back().operations * static_cast<double>(layout.pipeline) > 2 * all)
+/// How many layers each stage has, and which one the head.
+struct Division {
+  std::vector<std::int64_t> layers;
+  std::size_t head = 0;
+};
+
+/// Extra layers at both ends count as one layer each.
+Division even(std::int64_t layers, std::int64_t extra, std::int64_t stages) {
+  const std::int64_t all = layers + 2 * extra, least = all / stages, more = all % stages;
+  Division division{.layers = std::vector<std::int64_t>(static_cast<std::size_t>(stages), least),
+                    .head = static_cast<std::size_t>(stages - 1)};
+  for (std::int64_t i = 0; i < more; ++i) ++division.layers[static_cast<std::size_t>(i)];
+  division.layers.front() -= extra, division.layers.back() -= extra;
+  return division;
+}
+
+/// Multiplications of a token by weights, as nanotron counts them; fewer with grouped keys and
+/// values, which it counts as if they were not.
+double cost_of(const LayerRow& row) {
+  double sum = 0;
+  for (const Gemm& gemm : row.gemms) sum += gemm.has_weights ? gemm.columns * gemm.inner : 0;
+  return sum;
+}
+
+/// nanotron fills a stage until it has more than its share of the costs; the head counts, but the
+/// conversion of the logits and the loss behind it do not, and are blocks of their own
+/// (src/nanotron/models/base.py).
+Division by_cost(const LayerTable& table, std::int64_t pipeline) {
+  const auto stages = static_cast<std::size_t>(pipeline);
+  double all = cost_of(table.back()), sum = 0;
+  for (std::size_t row = 1; row + 1 < table.size(); ++row)
+    all += static_cast<double>(table[row].count) * cost_of(table[row]);
+  Division division{.layers = std::vector<std::int64_t>(stages)};
+  std::size_t& stage = division.head;
+  const auto share = [&] {
+    return all * (static_cast<double>(stage + 1) / static_cast<double>(stages));
+  };
+  for (std::size_t row = 1; row + 1 < table.size(); ++row) {
+    for (std::int64_t i = 0; i < table[row].count; ++i) {
+      ++division.layers[stage];
+      sum += cost_of(table[row]);
+      if (stage + 1 < stages && sum > share()) ++stage;
+    }
+  }
+  constexpr std::size_t kBehindHead = 2;
+  if (division.head + kBehindHead + 1 < stages)
     throw Error(
-        fmt::format("pp: nanotron leaves stages empty if the head has more than two "
+        fmt::format("pp: nanotron leaves stages without any block if the head has more than two "
                     "stages' share of the operations, got {}",
-                    layout.pipeline));
+                    pipeline));
+  return division;
 }
 
 }  // namespace
 
 std::vector<StageRows> split_stages(const LayerTable& table, const Layout& layout) {
-  check_shares(table, layout);
   std::int64_t layers = 0;
   for (std::size_t row = 1; row + 1 < table.size(); ++row) layers += table[row].count;
   const std::int64_t parts = layout.pipeline * layout.virtual_stages;
-  const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;  // Extra layers at each end.
+  const std::int64_t extra = layout.embedding_is_layer ? 1 : 0;
   if (layers + 2 * extra < parts)
     throw Error(fmt::format("pp: must not exceed the layers, {}, got {} x {}", layers,
                             layout.pipeline, layout.virtual_stages));
-  const std::int64_t all = layers + 2 * extra, least = all / parts, more = all % parts;
+  const Division division =
+      layout.framework == "nanotron" ? by_cost(table, parts) : even(layers, extra, parts);
   std::vector<StageRows> stages(static_cast<std::size_t>(parts));
+  stages.front().emplace_back(0, 1);
   std::size_t row = 1;
   std::int64_t left = table.size() > 2 ? table[1].count : 0;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    StageRows& stage = stages[static_cast<std::size_t>(part)];
-    std::int64_t wanted = least + (part < more ? 1 : 0);
-    if (part == 0) stage.emplace_back(0, 1), wanted -= extra;
-    if (part == parts - 1) wanted -= extra;
+  for (std::size_t part = 0; part < stages.size(); ++part) {
+    std::int64_t wanted = division.layers[part];
     while (wanted > 0 && row + 1 < table.size()) {
       const std::int64_t taken = std::min(wanted, left);
-      if (taken > 0) stage.emplace_back(row, static_cast<double>(taken));
+      if (taken > 0) stages[part].emplace_back(row, static_cast<double>(taken));
       wanted -= taken, left -= taken;
       if (left == 0 && ++row + 1 < table.size()) left = table[row].count;
     }
   }
-  stages.back().emplace_back(table.size() - 1, 1);
+  stages[division.head].emplace_back(table.size() - 1, 1);
   return stages;
 }
 
@@ -95,7 +133,7 @@ LayerSlice slice_of(const Layout& layout) {
           .sequence_parallel = layout.sequence_parallel,
           .fused_attention = layout.fused_attention,
           .eager = is_eager(layout),
-          .keeps_eager = framework_of(layout).separate,
+          .keeps_eager = framework_of(layout).keeps_separate && layout.pointwise != "fused",
           .adapters = layout.lora,
           .element_bytes = layout.precision == "fp32" || layout.precision == "tf32" ? 4 : 2};
 }

@@ -27,8 +27,8 @@ double layers_of(const StageRows& stage);
 /// Bytes that a framework keeps and sends: see frameworks.def.
 struct Framework {
   std::string_view name;
-  double weights, gradients, optimizer, gathered, logits, buffers, uneven, lost, bucket, calls;
-  bool separate;
+  double weights, gradients, optimizer, gathered, logits, buffers, lost, bucket, calls;
+  bool separate, keeps_separate;
 };
 const Framework& framework_of(const Layout& layout);
 /// Layout::zero while micro-batches pass: torchtitan's pipelines scatter gradients with the last

@@ -27,15 +27,17 @@ constexpr double kAdapter = 12, kAdapterBackOut = 4, kAdapterBackIn = 6;
 void add_eager(const EagerBlock& block, double tokens, const LayerSlice& slice, LayerRow& row) {
   double kept = 0;
   const auto add = [&](const Bill& bill, double elements) {
-    row.moved_bytes += tokens * elements * bill.moved;
-    row.moved_back_bytes += tokens * elements * bill.moved_back;
+    if (slice.eager) {
+      row.moved_bytes += tokens * elements * bill.moved;
+      row.moved_back_bytes += tokens * elements * bill.moved_back;
+    }
     if (slice.keeps_eager) kept += tokens * elements * bill.kept;
   };
   add(kNorm, block.normed), add(kRotary, block.turned), add(kGate, block.gated);
   add(kSent, block.sent);
   const Bytes more{std::llround(kept)};
   row.kept += more, row.kept_selective += more, row.kept_pointwise += more;
-  if (!slice.adapters) return;
+  if (!slice.adapters || !slice.eager) return;
   for (const Gemm& gemm : row.gemms) {
     if (!gemm.has_weights) continue;
     const double out = gemm.rows * gemm.columns * gemm.count;

@@ -416,7 +416,8 @@ class Transformer final : public Workload {
       add_feed_forward(row, n, t, ffn(), all_tokens);
     row.parameters += 2 * norm(), row.all_parameters += 2 * norm();
     add_memory(row, slice, n, kind);
-    if (slice.eager && gated_) add_eager(eager_block(slice, kind), n, slice, row);
+    if ((slice.eager || slice.keeps_eager) && gated_)
+      add_eager(eager_block(slice, kind), n, slice, row);
     row.output = bytes(n * h * static_cast<double>(slice.element_bytes));
     if (slice.tensor > 1) row.exchanges = 2, row.exchanged = row.output;
     const double passed = kv_rank_ > 0 ? static_cast<double>(kv_rank_ + rotary_)

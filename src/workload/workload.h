@@ -35,7 +35,7 @@ struct LayerSlice {
   bool sequence_parallel = false;
   bool fused_attention = true;  ///< Scores never reach memory (FlashAttention).
   bool eager = false;           ///< Each operator of norms, rotary embedding and gates is a kernel.
-  bool keeps_eager = false;     ///< And what it needs is kept; torchtitan recomputes it.
+  bool keeps_eager = false;     ///< What such kernels need is kept; torchtitan recomputes it.
   bool adapters = false;        ///< Products have adapters of low rank.
   std::int64_t element_bytes = 2;  ///< Size of an activation.
 };

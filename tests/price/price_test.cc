@@ -391,6 +391,28 @@ TEST(Price, SplitsLayersOverStages) {
   EXPECT_EQ(layers, (std::vector<double>{6, 6, 6, 6}));
 }
 
+TEST(Price, NanotronsHeadTakesThePlaceOfLayers) {
+  // The head costs as much as 4 of its 16 layers (the published 1B model): a stage is full above
+  // its share of 20, and blocks without a cost follow the head.
+  constexpr auto k1b =
+      "transformer:layers=16,hidden=2048,heads=32,ffn=8192,vocabulary=131072,gated=true,tied=true,"
+      "biases=false";
+  const LayerTable table = find_workload(k1b)->layers({});
+  Layout layout;
+  layout.framework = "nanotron";
+  const auto split = [&](std::int64_t pipeline) {
+    layout.pipeline = pipeline;
+    std::vector<double> layers;
+    for (const StageRows& stage : split_stages(table, layout)) layers.push_back(layers_of(stage));
+    layers.front() -= 1;  // The embedding.
+    return layers;
+  };
+  EXPECT_EQ(split(2), (std::vector<double>{11, 5 + 1}));
+  EXPECT_EQ(split(4), (std::vector<double>{6, 5, 5, 0 + 1}));
+  EXPECT_EQ(split(8), (std::vector<double>{3, 3, 2, 3, 2, 3, 0 + 1, 0}));
+  EXPECT_THROW(split(16), Error);
+}
+
 TEST(Price, KeepsActivationsOfMicroBatchesInFlight) {
   Layout layout;
   layout.pipeline = 4, layout.global_batch = 16, layout.recompute = "full";

@@ -76,9 +76,12 @@ TEST(Generate, PricesWhatDoesNotFitAndSaysSo) {
       generate_step({.model = "gpt3-175b", .machine = "dgx-a100", .layout = "tp=8"});
   EXPECT_GT(report.step->time, 1s);
   EXPECT_GT(report.step->out_of_memory, .99);
-  EXPECT_NE(report.assumptions.back().find("memory does not fit: a device has 85.9 GB"),
+  EXPECT_NE(report.assumptions.back().find(
+                "memory does not fit, even with recompute=full: a device has 85.9 GB"),
             std::string::npos)
       << report.assumptions.back();
+  for (const std::string& assumed : report.assumptions)
+    EXPECT_EQ(assumed.find("fits only with"), std::string::npos) << assumed;
 }
 
 TEST(Generate, ChoosesTheLeastRecomputationThatFits) {
@@ -138,7 +141,7 @@ TEST(Generate, ReadsTablesOfLayoutsThatFailed) {
   EXPECT_EQ(report.score->ran_out, 2U);
   EXPECT_EQ(report.score->found, 2U);
   EXPECT_EQ(report.score->alarms, 0U);
-  EXPECT_LT(*report.score->memory_median, .1);
+  EXPECT_LT(*report.score->memory_median, .13);
   EXPECT_NE(report.rows[0].name.find("tied=true"), std::string::npos) << report.rows[0].name;
 }
 

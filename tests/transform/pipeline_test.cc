@@ -75,11 +75,25 @@ TEST(Pipeline, WithoutLayersStagesBeginAnywhere) {
   EXPECT_FALSE(found.are_recorded);
 }
 
-TEST(Pipeline, ActivationsInFlightAndAPartOfTheWeightsAreHeld) {
-  Graph graph = parse_graph(std::string(kFourStages) + R"(
+const std::string kWithActivations = std::string(kFourStages) + R"(
     @alloc 4MB use=activation: a .. A writes a reads A
     @alloc 2MB use=activation: d .. D writes d reads D
-)");
+)";
+
+TEST(Pipeline, WhatIsComputedAgainExistsAgain) {
+  Graph graph = parse_graph(kWithActivations);
+  graph.initial_memory() = {Bytes{40'000'000}};
+  read_transform_text(
+      "pipeline:stages=2,micro_batches=4,recompute=true,output_bytes=1MB,bandwidth=1GB/s,"
+      "latency=0us")
+      ->apply(graph, {});
+  // Inputs in flight, and a stage's activations of one micro-batch.
+  EXPECT_EQ(graph.initial_memory()[0].count, 20'000'000 + 2 * 1'000'000 + 4'000'000);
+  EXPECT_EQ(graph.initial_memory()[1].count, 20'000'000 + 1'000'000 + 2'000'000);
+}
+
+TEST(Pipeline, ActivationsInFlightAndAPartOfTheWeightsAreHeld) {
+  Graph graph = parse_graph(kWithActivations);
   graph.initial_memory() = {Bytes{40'000'000}};
   read_transform_text("pipeline:stages=2,micro_batches=4")->apply(graph, {});
   const std::vector<MemoryCurve> curves = simulate(graph).memory;

@@ -91,8 +91,8 @@ inline constexpr double kPeerHop = .32;
 /// of their product: rings with Simple and sends within a host, and NVLS. Trees across hosts have
 /// the factor of these rings; rings and NVLS trees there are a compromise of 10 hosts with 4 H100
 /// (0 and .3) and 2 hosts with 8 B200 or H100 (.5 to 1). With these, all-reduces of two full hosts
-/// that others published (Nebius H100, Azure A100, Vultr B200; none was used above) are off by 9, 6
-/// and 4 % in the median (23 to 29 % with NCCL's latencies), gathers there by 17 % (36 %).
+/// that others published (Nebius H100, Azure A100, Vultr B200; none was used above) are off by 10,
+/// 6 and 5 % in the median (23 to 29 % with NCCL's latencies), gathers there by 17 % (36 %).
 inline constexpr double kMixed = .75, kMixedNvls = .3, kMixedSends = .62;
 inline constexpr double kMixedRingAcross = .25, kMixedNvlsTree = .5;
 

@@ -164,7 +164,7 @@ class Tuner {
   double nvls_tree() const {
     const double tuned = std::min(bus_, system_.nvls_channels * kNvlsTree[row_][column_]) / 2;
     if (system_.nodes > 2) return tuned;
-    // Of two nodes each sends what it has reduced to the other once, and ports carry what they do
+    // Each of two nodes sends what it has reduced to the other once, and ports carry what they do
     // in one node: measured, 467 to 478 GB/s of nccl-tests' busbw on two hosts of 8 H100.
     const double ports = system_.channels * system_.channel_intra * kNvlsEfficiency[row_];
     return std::max(tuned, std::min(ports * (per_node_ - 1) / per_node_, network_));

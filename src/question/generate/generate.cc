@@ -229,22 +229,24 @@ void answer_question(const GenerateQuestion& question, StepCalibration& calibrat
   asked.platform = find_platform(question.machine);
   if (question.memory_limit) asked.platform.device.memory = *question.memory_limit;
   // Recomputation that is not stated may be chosen: the least that fits.
+  std::string chosen;
   if (question.layout.find("recompute=") == std::string::npos) {
-    const Layout fitting = calibration.fitting(asked);
-    asked.layout = fitting;
-    if (fitting.recompute != "none")
-      report.assumptions.push_back(fmt::format(
-          "the layout fits only with recompute={}{}, which was not stated", fitting.recompute,
-          fitting.recompute_share < 1
-              ? fmt::format(",recompute_share={}", to_text(fitting.recompute_share))
-              : ""));
+    asked.layout = calibration.fitting(asked);
+    const double share = asked.layout.recompute_share;
+    if (asked.layout.recompute != "none")
+      chosen = "recompute=" + asked.layout.recompute +
+               (share < 1 ? ",recompute_share=" + to_text(share) : "");
   }
   const CalibratedPrice priced = calibration.price(asked);
-  if (runs_out(priced.memory, asked.platform))
+  const bool fits = !runs_out(priced.memory, asked.platform);
+  if (!chosen.empty() && fits)
     report.assumptions.push_back(
-        fmt::format("memory does not fit: a device has {}, the step needs {}, most of it {}",
-                    to_text(asked.platform.device.memory), to_text(priced.memory.reserved),
-                    largest_parts(priced.memory)));
+        fmt::format("the layout fits only with {}, which was not stated", chosen));
+  if (!fits)
+    report.assumptions.push_back(fmt::format(
+        "memory does not fit{}: a device has {}, the step needs {}, most of it {}",
+        chosen.empty() ? "" : ", even with " + chosen, to_text(asked.platform.device.memory),
+        to_text(priced.memory.reserved), largest_parts(priced.memory)));
   if (question.calibrate.empty()) assume_kernels(asked, priced.price, report.assumptions);
   report.step = generated_step(asked, priced);
   report.training =

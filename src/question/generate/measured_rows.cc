@@ -107,10 +107,6 @@ class RowReader {
     read_assigned(defaults_.stated, layout);
     read.is_guessed = read_layout(row, layout);
     if (layout.tensor == 1) layout.sequence_parallel = false;
-    // By the memory of published runs, nanotron's ranks share what norms keep only in pipelines of
-    // several nodes.
-    if (layout.framework == "nanotron" && layout.tensor >= 4 && layout.pipeline > 1)
-      layout.sequence_parallel = layout.tensor * layout.pipeline > 8;
     read.step.platform = platform_of(row);
     read_precision(row, read.step.platform.device, layout);
     note_stated(row, read);

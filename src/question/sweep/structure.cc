@@ -24,6 +24,16 @@ bool has_retiming_setting(Transform& transform) {
                      [&](const auto& setting) { return retimes->only_retimes(setting.key()); });
 }
 
+/// Steps retime as they would on the recorded device with nothing beside them; throws Error if an
+/// earlier one changed that.
+void check_retimes_alone(const Scenario& scenario, const Graph& graph, std::size_t tail) {
+  bool has_device = !scenario.machine.empty();
+  for (std::size_t i = 0; i < tail; ++i)
+    has_device = has_device || !scenario.transforms[i]->job_change().device.empty();
+  if (has_device || graph.contended().kernels > 0 || graph.contended().collectives > 0)
+    throw Error("durations depend on the device or on what overlaps");
+}
+
 }  // namespace
 
 std::size_t retiming_tail(const Scenario& scenario) {
@@ -48,8 +58,7 @@ void RankStructure::edit(const JobRanks& job, const Scenario& scenario, std::siz
     if (i != rank) others.push_back(&job.ranks[i].inference.graph);
   }
   steps_ = apply(scenario, graph, &donors, others, tail).steps;
-  if (graph.contended().kernels > 0 || graph.contended().collectives > 0)
-    throw Error("durations depend on what overlaps in each question");
+  check_retimes_alone(scenario, graph, tail);
   stage_counts_.resize(graph.task_count(), 0);
   for (std::size_t i = tail; i < scenario.transforms.size(); ++i) {
     Stage& stage = stages_.emplace_back();

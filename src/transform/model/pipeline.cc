@@ -75,7 +75,11 @@ class Pipeline final : public Transform {
     Networks networks = make_networks(context.gpus_per_worker);
     for (const StepLayers& step : recorded.steps)
       costs.push_back(costs_of(stages_of(step, begins), step.update, networks));
-    const Memory memory = memory_of(graph, recorded);
+    Memory memory = memory_of(graph, recorded);
+    if (recompute_) {
+      for (const LayerWork& stage : stages_of(recorded.steps.back(), begins))
+        memory.recomputed.push_back(stage.activations);
+    }
     const Nanoseconds input = input_of_batch(graph);
     Effect effect;
     const PipelineRun run = run_pipeline(schedule, costs.back());
@@ -99,6 +103,7 @@ class Pipeline final : public Transform {
   /// all of `rest`.
   struct Memory {
     Bytes initial{}, activations{}, rest{};
+    std::vector<Bytes> recomputed = {};  ///< By stage: what exists while it is computed again.
   };
 
   std::unique_ptr<ScheduleRule> make_rule() const {
@@ -260,17 +265,19 @@ class Pipeline final : public Transform {
                                                       : graph.device_names().front());
     for (std::size_t rank = 0; rank < run.ranks.size(); ++rank) {
       std::vector<char> is_counted(costs.stages.size(), 0);
+      Bytes recomputed{};
       for (const Action& action : schedule.orders[rank]) {
         const auto stage = static_cast<std::size_t>(action.stage);
         if (is_counted[stage] != 0) continue;
         is_counted[stage] = 1;
         const StageCosts& cost = costs.stages[stage];
+        if (!memory.recomputed.empty()) recomputed = std::max(recomputed, memory.recomputed[stage]);
         levels[rank] += scaled(
             memory.initial, ratio(cost.forward + cost.input_gradient + cost.weight_gradient, work));
       }
       Allocation block{.device = static_cast<std::int32_t>(rank), .use = MemoryUse::activation};
       graph.allocations().push_back(block);
-      block.bytes = run.ranks[rank].peak_activations + memory.rest;
+      block.bytes = run.ranks[rank].peak_activations + recomputed + memory.rest;
       replace_block(graph, static_cast<std::uint32_t>(graph.allocations().size() - 1), block);
     }
   }

@@ -110,7 +110,8 @@ class Amp final : public Transform, public Retimes {
   }
 
   Effect apply(Graph& graph, const Context& context) const override {
-    Factors factors = chosen_factors(usual_factors(recorded_device(graph)));
+    const DeviceModel* const device = context.machine ? context.machine : recorded_device(graph);
+    Factors factors = chosen_factors(usual_factors(device));
     if (device_peaks_) factors = from_peaks(device_for(graph, context, "device", device_));
     Tally tally;
     Kinds kinds(graph);
