@@ -106,7 +106,36 @@ std::vector<Change> changes_of_rank(const Graph& graph, const Timeline& timeline
   return changes;
 }
 
-/// The parts of an average step, over all ranks of the graph; as if only `category` ran, if given.
+/// Parts of steps that differ by more are no step's parts on average. Chosen.
+constexpr double kUneven = .5;
+
+/// The time of the steps whose parts are shown: all, or the one or two whose median is the step
+/// time if others differ much, as those of other kinds do.
+std::vector<StepWindow> shown_windows(const StepWindow& window) {
+  const StepTimes& times = window.times;
+  const std::size_t steps = times.counted.size();
+  if (steps < 2 || times.spread <= kUneven) return {window};
+  std::vector<std::size_t> order(steps);
+  std::iota(order.begin(), order.end(), 0);
+  const auto from_median = [&](std::size_t step) {
+    return abs(times.counted[step] - times.step_time);
+  };
+  std::ranges::stable_sort(order, {}, from_median);
+  const auto begin_of = [&](std::size_t step) {
+    const auto first = times.each.begin() + static_cast<std::ptrdiff_t>(times.first);
+    const auto before = static_cast<std::ptrdiff_t>(step) * times.period;
+    return std::accumulate(first, first + before, window.from);
+  };
+  std::vector<StepWindow> windows;
+  for (std::size_t i = 0; i < (steps % 2 == 1 ? 1U : 2U); ++i) {
+    StepWindow& one = windows.emplace_back(window);
+    one.from = begin_of(order[i]);
+    one.to = std::clamp(begin_of(order[i] + 1), one.from, std::max(one.from, window.to));
+  }
+  return windows;
+}
+
+/// The parts of a typical step, over all ranks of the graph; as if only `category` ran, if given.
 CategoryTimes step_categories(const Graph& graph, const Timeline& timeline,
                               std::optional<Category> only = {}) {
   const StepWindow window = step_window(graph, timeline);
@@ -116,12 +145,14 @@ CategoryTimes step_categories(const Graph& graph, const Timeline& timeline,
     if (lane.kind != LaneKind::origin && graph.first(LaneId{i}) != kNoTask) ranks.insert(lane.rank);
   }
   CategoryTimes sum{};
-  for (const std::int32_t rank : ranks) {
-    std::vector<Change> changes = changes_of_rank(graph, timeline, rank, window);
-    if (only)
-      std::erase_if(changes, [&](const Change& change) { return change.category != *only; });
-    const CategoryTimes times = measure(changes, window);
-    for (std::size_t i = 0; i < times.size(); ++i) sum[i] += times[i];
+  for (const StepWindow& shown : shown_windows(window)) {
+    for (const std::int32_t rank : ranks) {
+      std::vector<Change> changes = changes_of_rank(graph, timeline, rank, shown);
+      if (only)
+        std::erase_if(changes, [&](const Change& change) { return change.category != *only; });
+      const CategoryTimes times = measure(changes, shown);
+      for (std::size_t i = 0; i < times.size(); ++i) sum[i] += times[i];
+    }
   }
   return in_proportion(sum, window.times.step_time);
 }

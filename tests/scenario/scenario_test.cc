@@ -175,6 +175,8 @@ TEST(Scenario, StepsThatStartFromTheRecordingAreGivenOnce) {
   EXPECT_EQ(parsed(R"({"transforms": [{"use": "loader", "workers": 4}, {"use": "amp"},
                       {"use": "loader", "workers": 8}]})"),
             "transforms[2]: is given twice, but starts from what was recorded: give one of them");
+  EXPECT_EQ(parsed(R"({"transforms": [{"use": "torch_compile"}, {"use": "torch_compile"}]})"),
+            "transforms[1]: is given twice, but starts from what was recorded: give one of them");
 }
 
 TEST_F(ScenarioFiles, NameThePlaceOfAnError) {

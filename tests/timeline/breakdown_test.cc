@@ -88,6 +88,18 @@ TEST(Breakdown, IsThatOfAnAverageSteadyStep) {
             "compute 7, idle 1");
 }
 
+TEST(Breakdown, IsThatOfTheStepThatTakesTheStepTimeIfOthersDiffer) {
+  EXPECT_EQ(parts_of(R"(
+    @step 0
+    @step 1
+    @step 2
+    @step 3
+    @step 4
+    x: A 7 {step=0}, B 7 {step=1 gap=1}, C 7 {step=2 gap=1}, D 7 {step=3 gap=31}, E 5 {step=4 gap=1}
+  )"),
+            "compute 7, idle 1");
+}
+
 TEST(Breakdown, AddsUpToTheStepTime) {
   std::mt19937 random(1);
   for (int run = 0; run < 200; ++run) {

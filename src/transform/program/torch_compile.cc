@@ -82,6 +82,8 @@ class TorchCompile final : public Transform {
     return {};
   }
 
+  bool happens_once() const override { return true; }
+
   Effect apply(Graph& graph, const Context& context) const override {
     std::vector<TaskId> kernels = where_.select_some(graph);
     KernelClasses classes(graph);
