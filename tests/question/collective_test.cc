@@ -127,6 +127,21 @@ TEST(Collective, FlowsUseTheRailsAndNvlinksThatNcclWould) {
   }
 }
 
+TEST(Collective, ClosedFormsOfLevelsWaitForEachLevel) {
+  for (const auto& [algorithm, ranks] :
+       {std::pair{"double_tree", 8}, {"double_tree", 64}, {"byteps", 8}, {"byteps", 64}}) {
+    for (const std::int64_t bytes : {1000, 64'000, 64'000'000}) {
+      SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(bytes));
+      CollectiveQuestion question = machine(algorithm, "dgx-h100", ranks);
+      question.sizes = {Bytes{bytes}};
+      const auto closed = static_cast<double>(price_collective(question).rows[0].time.count());
+      question.fidelity = "flow";
+      const auto flow = static_cast<double>(price_collective(question).rows[0].time.count());
+      EXPECT_NEAR(closed / flow, 1, .15);
+    }
+  }
+}
+
 TEST(Collective, SendReceiveIsTheOperationAndNotOurAlgorithm) {
   const CollectiveReport report = price_collective(machine("send_receive", "dgx-h100", 8));
   EXPECT_EQ(report.rows[0].basis, "NCCL's model");

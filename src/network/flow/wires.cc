@@ -102,20 +102,32 @@ Nanoseconds closed_form_time(const Wires& wires, const Algorithm& algorithm, con
   const Plan plan = algorithm.plan(call, costs);
   if (plan.rounds == 0) return Nanoseconds(0);
   const std::uint64_t most = std::max<std::uint64_t>(kMinSamples, kMaxMessages / plan.endpoints);
-  const std::uint32_t samples =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.rounds, most));
   RoundLoad load(wires, algorithm, call, plan);
+  // Chunks that climb and descend a level every few rounds leave the others without a message.
+  const bool has_levels =
+      plan.lag > 1 && plan.chunks < plan.lag && load.of(plan.chunks, costs).wire <= 0;
+  const std::uint32_t levels = plan.lag > 1 ? (plan.rounds - plan.chunks) / plan.lag : 0;
+  const std::uint32_t rounds = has_levels ? plan.chunks * (levels + 1) : plan.rounds;
+  const std::uint32_t samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(rounds, most));
   double time = 0, stream_latency = 0;
   for (std::uint32_t i = 0; i < samples; ++i) {
-    const auto round = static_cast<std::uint32_t>((2 * std::uint64_t{i} + 1) * plan.rounds /
-                                                  (2 * std::uint64_t{samples}));
-    const double stands_for = static_cast<double>(plan.rounds) / samples;
+    auto round = static_cast<std::uint32_t>((2 * std::uint64_t{i} + 1) * rounds /
+                                            (2 * std::uint64_t{samples}));
+    if (has_levels) round = round / plan.chunks * plan.lag + round % plan.chunks;
+    const double stands_for = static_cast<double>(rounds) / samples;
     const RoundLoad::Cost cost = load.of(round, costs);
     // Latencies of a stream overlap, except for one way up and one way down.
     if (cost.streams) stream_latency = std::max(stream_latency, 2 * cost.latency);
     time += stands_for * (cost.wire + cost.reduce + (cost.streams ? 0 : cost.latency));
   }
-  return from_nanoseconds(time + stream_latency);
+  // Level by level, what the chunks that follow the first one do not hide.
+  double level_latency = 0;
+  const double following = std::min(plan.chunks, plan.lag) - 1.;
+  for (std::uint32_t level = 0; level <= levels && levels > 0; ++level) {
+    const RoundLoad::Cost cost = load.of(level * plan.lag, costs);
+    if (cost.streams) level_latency += std::max(0., cost.latency - following * cost.wire);
+  }
+  return from_nanoseconds(time + std::max(stream_latency, level_latency));
 }
 
 }  // namespace foretrace
