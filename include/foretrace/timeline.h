@@ -87,16 +87,17 @@ struct StepWindow {
 };
 StepWindow step_window(const Graph& graph, const Timeline& timeline);
 
-/// Where the time of an average steady step goes; the parts add up to the step time. Each instant
-/// counts as the first that applies: compute (a kernel runs), communication (only collectives run),
-/// copy, unknown (the host waits for device work that is not recorded), input (nothing on the
-/// device, a data-loading task runs on a host thread), host (host work), idle.
+/// Where the time of a typical step goes: of the average one, or of the one or two that take the
+/// step time if others differ by more than a half of it. The parts add up to the step time. Each
+/// instant counts as the first that applies: compute (a kernel runs), communication (only
+/// collectives run), copy, unknown (the host waits for device work that is not recorded), input
+/// (nothing on the device, a data-loading task runs on a host thread), host (host work), idle.
 struct Breakdown {
   Nanoseconds compute{0}, communication{0}, copy{0}, input{0}, host{0}, idle{0}, unknown{0};
 };
 Breakdown breakdown(const Graph& graph, const Timeline& timeline);
 
-/// How long collectives run in an average steady step, hidden by kernels or not;
+/// How long collectives run in such a step, hidden by kernels or not;
 /// Breakdown::communication is the part that is not hidden.
 Nanoseconds communication_time(const Graph& graph, const Timeline& timeline);
 

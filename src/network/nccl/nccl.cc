@@ -24,6 +24,11 @@ std::size_t row_of(std::int64_t architecture) {
   return architecture >= 100 ? 3 : architecture >= 90 ? 2 : architecture >= 80 ? 1 : 0;
 }
 
+/// Along a ring, instead of around it.
+bool flows_once(Operation operation) {
+  return operation == Operation::broadcast || operation == Operation::reduce;
+}
+
 double steps_of(Operation operation, double ranks) {
   switch (operation) {
     case Operation::all_reduce:
@@ -112,20 +117,18 @@ class Tuner {
         hop(2, network, protocol) + system_.graph_latency_us * (protocol == kSimple ? 2 : 1);
     if (!is_ring) return {2. * (per_node_ - 1), 2 * levels, inter};
     // A broadcast and a reduce flow along the ring once: recalled.
-    if (operation_ == Operation::broadcast || operation_ == Operation::reduce)
-      return {1, nodes > 1 ? 1. : 0, inter};
+    if (flows_once(operation_)) return {1, nodes > 1 ? 1. : 0, inter};
     const double laps = operation_ == Operation::all_reduce ? 2 : 1;
     const double across = laps * (nodes - 1);
-    return {nodes > 1 ? steps() - across : steps(), across, inter};
+    return {steps() - across, across, inter};
   }
 
   double latency(NcclAlgorithm algorithm, std::size_t protocol, const Hops& hops) const {
     const double intra = hop(system_.intra == LinkKind::nvlink ? 0 : 1, algorithm, protocol);
     const double base = kBaseLatency[index(algorithm)][protocol];
-    const bool flows_once = operation_ == Operation::broadcast || operation_ == Operation::reduce;
     switch (algorithm) {
       case NcclAlgorithm::ring: {
-        const double overhead = system_.nodes == 1 || flows_once
+        const double overhead = system_.nodes == 1 || flows_once(operation_)
                                     ? 0
                                     : (system_.is_amd ? 2.0 : 1.0) * (protocol == kSimple ? 3 : 1);
         return base + hops.within * std::max(intra, overhead) + hops.across * hops.inter;
@@ -284,7 +287,6 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
   const bool is_simple_ring =
       path.algorithm == NcclAlgorithm::ring && path.protocol == NcclProtocol::simple;
   const bool is_tree = path.algorithm == NcclAlgorithm::tree;
-  const bool flows_once = operation == Operation::broadcast || operation == Operation::reduce;
   const bool is_one = system.nodes == 1;
   const double latency = is_tree || path.algorithm == NcclAlgorithm::ring
                              ? host_latency_us(path.algorithm, path.protocol, system.intra,
@@ -292,7 +294,7 @@ double expected_us(const NcclPath& path, const NcclSystem& system, Operation ope
                                    path.across_us
                              : path.latency_us;
   double wire = estimate_us(path, system, operation, bytes) - path.latency_us;
-  if (is_simple_ring && !flows_once) {
+  if (is_simple_ring && !flows_once(operation)) {
     // The copy runs at the speed of the links between devices of one node, whatever limits the
     // ring.
     const double bus = system.own_copy > 0

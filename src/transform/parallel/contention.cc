@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/core.h>
+#include <vector>
 
 #include "base/numbers/scaling.h"
 #include "foretrace/error.h"
@@ -69,8 +70,7 @@ std::vector<Nanoseconds> durations_of(const Graph& graph, const std::vector<Task
   return durations;
 }
 
-}  // namespace
-
+/// The collectives that transforms have added.
 std::vector<TaskId> added_collectives(const Graph& graph) {
   std::vector<TaskId> added;
   for (std::uint32_t i = 0; i < graph.task_count(); ++i) {
@@ -81,6 +81,8 @@ std::vector<TaskId> added_collectives(const Graph& graph) {
   }
   return added;
 }
+
+}  // namespace
 
 void release_contention(Graph& graph) {
   for (const auto& [task, factor] : graph.contended().tasks) {

@@ -3,8 +3,6 @@
 // Kernels and collectives that run at the same time slow each other down: they share memory
 // bandwidth and multiprocessors.
 
-#include <vector>
-
 #include "foretrace/graph.h"
 
 namespace foretrace {
@@ -33,8 +31,5 @@ Contention contend(Graph& graph, const ContentionShares& shares);
 /// around each transform, which changes what overlaps.
 void release_contention(Graph& graph);
 void restore_contention(Graph& graph);
-
-/// The collectives that transforms have added.
-std::vector<TaskId> added_collectives(const Graph& graph);
 
 }  // namespace foretrace

@@ -114,7 +114,6 @@ TaskId GradientExchange::transfer(const BackwardPass& pass, const char* lane,
                                   .operation = graph_.names().intern(word),
                                   .group_size = static_cast<std::int32_t>(by.workers()),
                                   .bytes = bytes});
-  totals_.sent.push_back(sent);
   totals_.transfer += task.duration;
   ++changed_;
   return sent;

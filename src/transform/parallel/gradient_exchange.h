@@ -59,7 +59,6 @@ class GradientExchange {
     std::size_t buckets = 0;
     Nanoseconds transfer{0}, copies{0}, late{0};
     Bytes largest{};  ///< Gradients of the step with the most.
-    std::vector<TaskId> sent = {};
   };
 
   /// REQUIRES: `timeline` is of the graph before any exchange, and all references outlive this.
