@@ -37,10 +37,11 @@ StepRange parse_steps(const std::string& text);
 Window parse_window(const std::string& text);
 
 /// The part of a trace inside a window, as if only that had been recorded. It keeps records that
-/// overlap the window; work on devices that was launched in it, whenever it ran; and every call
-/// that launched work that is kept. Ops and ranges that reach beyond the window end with it, but
-/// markers of steps are dropped unless they are completely inside. Anything that is no longer
-/// referred to, names included, is dropped. Throws Error if nothing is left.
+/// overlap the window; work on devices that was launched in it, whenever it ran, and what its
+/// streams ran before that; and every call that launched work that is kept. Ops and ranges that
+/// reach beyond the window end with it, but markers of steps are dropped unless they are completely
+/// inside. Anything that is no longer referred to, names included, is dropped. Throws Error if
+/// nothing is left.
 Trace cut(const Trace& trace, Window window);
 
 /// The window of the steps, as the profiler numbered them ("ProfilerStep#7"). Empty if the trace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "foretrace/timeline.h"
 #include "timeline/step_marks.h"
@@ -34,16 +36,17 @@ struct StepEnd {
   Nanoseconds work = Nanoseconds::min();  ///< The end of its device work.
   Nanoseconds host = Nanoseconds::min();  ///< The end of its work on the launching threads.
   Nanoseconds host_begin = Nanoseconds::max(), first_host_begin = Nanoseconds::max();
+  Nanoseconds waited{0};  ///< How long these threads wait for the device in the last step.
 
   /// The length of the last step, given where the first and the last begin. The next step could
-  /// begin when the device has finished this one, and no sooner than the host takes for a step;
+  /// begin when the device has finished this one, and no sooner than the host works for a step;
   /// then this one takes the host's lead into it in place of that into the first step, if that was
   /// as long, so that all steps fit into the recording.
   Nanoseconds length(Nanoseconds first, Nanoseconds last) const {
     const Nanoseconds rest = std::max({work, host, last}) - last;
     if (host_begin > last) return rest;
     const Nanoseconds lead = std::max(first - std::min(first, first_host_begin), Nanoseconds(0));
-    return std::clamp(host - host_begin, rest, rest + lead);
+    return std::clamp(host - host_begin - waited, rest, rest + lead);
   }
 
   /// How long the launching threads take for all steps; 0 if none is known.
@@ -62,6 +65,10 @@ TaskId in_front_of_step(const Graph& graph, LaneId lane, std::int32_t step);
 /// Returns the first task of the step's device work on `lane` if it is held at its recorded start,
 /// because the device was busy with work that was not recorded; else kNoTask.
 TaskId pinned_begin(const Graph& graph, LaneId lane, std::int32_t step);
+/// Returns the tasks of a step on a thread's `lane` that wait for the device, each behind the task
+/// of the step that is in front of it in line.
+std::vector<std::pair<TaskId, TaskId>> waits_for_device(const Graph& graph, LaneId lane,
+                                                        std::int32_t step);
 /// Returns in how many steps `lane` has device work.
 std::size_t device_steps_on(const Graph& graph, LaneId lane);
 

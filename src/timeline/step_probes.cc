@@ -279,8 +279,11 @@ class ProbeFinder {
     for (std::uint32_t i = 0; i < graph_.lane_count(); ++i)
       add_ends(LaneId{i}, last.step, on_device, step_starts.work);
     if (!on_device) return;
-    for (const LaneId lane : launching_lanes(last.step))
+    for (const LaneId lane : launching_lanes(last.step)) {
       add_ends(lane, last.step, false, step_starts.host);
+      for (const auto& [front, waits] : waits_for_device(graph_, lane, last.step))
+        step_starts.waits.emplace_back(probe(front), probe(waits));
+    }
   }
 
   void add_ends(LaneId lane, std::int32_t step, bool on_device, std::vector<std::uint32_t>& ends) {
@@ -370,10 +373,12 @@ std::vector<Nanoseconds> StepProbes::mark_times(const Starts& starts,
 LastStep StepProbes::last_step(const Starts& starts, const ProbedTimes& times,
                                const std::vector<Nanoseconds>& marks) const {
   if (starts.begins.empty()) return {};
-  const StepEnd end{.work = latest(starts.work, times),
-                    .host = latest(starts.host, times),
-                    .host_begin = earliest(starts.begins.back().host, times),
-                    .first_host_begin = earliest(starts.begins.front().host, times)};
+  StepEnd end{.work = latest(starts.work, times),
+              .host = latest(starts.host, times),
+              .host_begin = earliest(starts.begins.back().host, times),
+              .first_host_begin = earliest(starts.begins.front().host, times)};
+  for (const auto& [front, waits] : starts.waits)
+    end.waited += times.starts[waits] - times.finishes[front];
   return {end.length(marks.front(), marks.back()), end.host_span()};
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "foretrace/graph.h"
@@ -75,6 +76,8 @@ class StepProbes {
     // The tasks that can end the last step, on the device (or host) that marks it, and on the
     // threads that launch it; indices into tasks_.
     std::vector<std::uint32_t> work, host;
+    /// Tasks of these threads in front of one that waits for the device, and that one.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;
   };
   struct Stream {
     LaneId lane = kNoLane;

@@ -94,6 +94,10 @@ StepEnd end_of(const Graph& graph, const Timeline& timeline, const std::vector<S
   if (!on_device) return end;
   end.host_begin = host_begin(graph, timeline, last.step);
   end.first_host_begin = host_begin(graph, timeline, marks.front().step);
+  for (const LaneId lane : launching_lanes(graph, last.step)) {
+    for (const auto& [front, waits] : waits_for_device(graph, lane, last.step))
+      end.waited += timeline.start[index(waits)] - timeline.finish[index(front)];
+  }
   return end;
 }
 
@@ -288,6 +292,22 @@ TaskId pinned_begin(const Graph& graph, LaneId lane, std::int32_t step) {
                     [&](const Dependency& wait) { pinned |= wait.why == Rule::recorded_start; });
   }
   return pinned ? first : kNoTask;
+}
+
+std::vector<std::pair<TaskId, TaskId>> waits_for_device(const Graph& graph, LaneId lane,
+                                                        std::int32_t step) {
+  std::vector<std::pair<TaskId, TaskId>> waits;
+  TaskId front = kNoTask;
+  for (TaskId task = graph.first(lane); task != kNoTask; task = graph.next(task)) {
+    if (graph.task(task).step != step) continue;
+    bool for_device = false;
+    graph.each_wait(task, [&](const Dependency& wait) {
+      for_device |= wait.before != kNoTask && runs_on_device(graph.task(wait.before).kind);
+    });
+    if (for_device && front != kNoTask) waits.emplace_back(front, task);
+    front = task;
+  }
+  return waits;
 }
 
 std::size_t device_steps_on(const Graph& graph, LaneId lane) {

@@ -66,17 +66,36 @@ class Cutter {
         called_.insert(record.correlation);
     }
     called_.erase(0);
+    find_queues();
     for (const DeviceRecord& record : from_.devices) {
       if (is_kept(record)) launched_.insert(record.correlation);
     }
     launched_.erase(0);
   }
 
+  /// Finds where each stream has worked off what was queued before the window: the device may be
+  /// many steps behind the host, and that work is why what the window launches begins late.
+  void find_queues() {
+    queued_until_.assign(from_.streams.size(), kNever);
+    for (const DeviceRecord& record : from_.devices) {
+      if (called_.count(record.correlation) == 0) continue;
+      std::int64_t& until = queued_until_[record.stream];
+      until = std::min(until, record.start_ns);
+    }
+    for (std::int64_t& until : queued_until_)
+      until = until == kNever ? window_.end_ns : std::max(until, window_.end_ns);
+  }
+
+  bool is_queued(const DeviceRecord& record) const {
+    return record.start_ns >= window_.end_ns && record.start_ns < queued_until_[record.stream];
+  }
+
   bool is_kept(const DeviceRecord& record) const {
     // No call launches a range on a device, so only its times decide.
     if (record.kind == DeviceKind::annotation && is_marker(record.name))
       return is_inside(record.start_ns, record.duration_ns);
-    return overlaps(record.start_ns, record.duration_ns) || called_.count(record.correlation) > 0;
+    return overlaps(record.start_ns, record.duration_ns) || is_queued(record) ||
+           called_.count(record.correlation) > 0;
   }
 
   void cut_hosts() {
@@ -202,6 +221,7 @@ class Cutter {
   Trace to_;
   std::unordered_set<std::uint32_t> called_;    ///< Correlation ids of calls in the window.
   std::unordered_set<std::uint32_t> launched_;  ///< Correlation ids of device work that is kept.
+  std::vector<std::int64_t> queued_until_;      ///< By stream; never before the window's end.
   std::unordered_set<std::uint64_t> nodes_;     ///< Nodes of CUDA graphs that stay.
   std::vector<std::uint32_t> host_at_;  ///< New index of each host record; empty without tensors.
 };

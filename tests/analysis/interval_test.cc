@@ -264,6 +264,13 @@ TEST(Interval, OneStepOfAKindSaysNothingOfItsVariation) {
             "only one recorded step is like the typical one: 5.0 % either way is assumed");
 }
 
+TEST(Interval, BetweenTwoKindsReachesOverBoth) {
+  const Prediction found = predict(recorded_as(steps_of({100, 300})), {});
+  EXPECT_EQ(found.predicted.step_time, 200'500ns);
+  EXPECT_EQ(found.lower, 101us);
+  EXPECT_EQ(found.upper, 300us);
+}
+
 TEST(Interval, StepsThatSpreadEvenlyAreOfOneKind) {
   EXPECT_TRUE(predict(recorded_as(steps_of({100, 120, 140, 160, 180})), {}).step_kinds.empty());
   EXPECT_TRUE(

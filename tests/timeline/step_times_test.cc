@@ -224,6 +224,18 @@ TEST(StepTimes, OfAStepBeginBehindTheBacklogOfTheDevice) {
             "15 | 15");
 }
 
+// The host waits for that work too, which is no work of its step.
+TEST(StepTimes, OfAStepCountNoWaitForTheBacklog) {
+  EXPECT_EQ(steps_of(R"(
+    @step 0
+    cpu: a:host 2 {step=0}, K:launch 1 {step=0}, S:sync 0 {step=0}
+    x: before 20, k 15 {step=0}
+    K -> k [measured launch]
+    k -> S [measured device_sync]
+  )"),
+            "15 | 15");
+}
+
 // The second step's copy runs at once on its own stream, while the first kernel still waits.
 TEST(StepTimes, AreOfOneStreamWhereThoseOfAllFall) {
   EXPECT_EQ(steps_of(R"(

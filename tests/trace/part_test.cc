@@ -60,6 +60,19 @@ TEST(Cut, KeepsWhatOverlapsWhatWasLaunchedAndTheLaunchesOfIt) {
   EXPECT_EQ(part.names.find("a"), NameId{});
 }
 
+TEST(Cut, KeepsWhatRanInFrontOfTheWorkOfTheWindow) {
+  Trace trace = two_steps();
+  trace.devices[0].duration_ns = 200;  // The device runs far behind the host.
+  trace.devices[1].start_ns = 210;
+  trace.devices[2].start_ns = 270;
+  const Trace part = cut(trace, {100, 200});
+  // b ran after the window, which c of the window waited for.
+  EXPECT_EQ(part.devices.size(), 3U);
+  EXPECT_EQ(part.hosts.size(), 5U);  // The main function, a marker and all launches.
+  trace.devices[2].start_ns = 205;   // b ran behind c, so nothing waited for it.
+  EXPECT_EQ(cut(trace, {100, 200}).devices.size(), 2U);
+}
+
 TEST(Cut, RangesEndWithTheWindowAndHalfStepsAreNoSteps) {
   const Trace part = cut(two_steps(), {110, 180});
   ASSERT_EQ(part.hosts[0].kind, HostKind::python);

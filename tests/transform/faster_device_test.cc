@@ -88,6 +88,16 @@ TEST(FasterDevice, ConvolutionsGoToTensorCoresThatTheOldDeviceLacks) {
               19.5 / 66.9, 0.05);
 }
 
+TEST(FasterDevice, ConvolutionsThatWentToTensorCoresComeBack) {
+  Graph graph = parse_graph("stream: volta_scudnn_128x64_relu_interior_nn_v1 1000");
+  graph.device_names().emplace_back("Tesla V100-SXM2-32GB");
+  read_transform_text("faster_device:to=a100-sxm4-40gb")->apply(graph, {});
+  EXPECT_LT(graph.task(TaskId{0}).duration, 200us);
+  const DeviceModel now = find_device("a100-sxm4-40gb");
+  read_transform_text("faster_device:to=v100-sxm2-32gb")->apply(graph, {.machine = &now});
+  EXPECT_NEAR(static_cast<double>(graph.task(TaskId{0}).duration.count()), 1e6, 10);
+}
+
 TEST(FasterDevice, TheSameDeviceChangesNothing) {
   EXPECT_EQ(
       factor_of("volta_sgemm_128x64_nn", "faster_device:from=v100-sxm2-32gb,to=v100-sxm2-32gb"), 1);

@@ -76,6 +76,10 @@ void take_resampled(const Resampled& found, IntervalInputs& inputs) {
 void vary_steps(const IntervalEvidence& evidence, IntervalInputs& inputs) {
   const StepTimes& measured = evidence.prediction.measured;
   const StepKinds kinds = kinds_of_steps(measured);
+  if (!kinds.kinds.empty() && !kinds.typical) {
+    inputs.between_kinds = true;
+    return scale_recorded(measured.counted, measured.step_time, inputs);
+  }
   const ResampleSettings settings{.seed = kIntervalSeed, .leave_out = kinds.unlike()};
   if (kinds.typical && kinds.kinds[*kinds.typical].size() < 2)
     inputs.no_replay_reason = "only one recorded step is like the typical one";

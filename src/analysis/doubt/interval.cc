@@ -107,6 +107,7 @@ class IntervalDraws {
     Source& source = add("steps", [&](std::size_t i, RandomGenerator& draws) {
       const Nanoseconds time = inputs_.times[i % inputs_.times.size()];
       const auto move = static_cast<double>((time - inputs_.point).count());
+      if (inputs_.between_kinds) return move;
       const double wide = widened(draws, move * unbiased, inputs_.recorded_steps - 1);
       return point_ <= 0 ? wide : moved_by(wide / point_);
     });
@@ -121,6 +122,9 @@ class IntervalDraws {
     if (inputs_.resamples > 0)
       return fmt::format("steps vary by {} to {} in {} replays with the work of {} recorded steps",
                          share(lower), share(upper), inputs_.resamples, inputs_.recorded_steps);
+    if (inputs_.between_kinds)
+      return fmt::format("steps vary by {} to {}, as the fastest and the slowest recorded step do",
+                         share(lower), share(upper));
     return fmt::format(
         "steps vary by {} to {} as {} recorded steps do{}", share(lower), share(upper),
         inputs_.recorded_steps,

@@ -49,6 +49,9 @@ struct IntervalInputs {
   std::vector<Nanoseconds> times = {};
   /// Recorded steps behind `times`; with fewer than two, the variation is unknown.
   std::size_t recorded_steps = 0;
+  /// Steps are of several kinds and the point lies between two of them: the interval reaches from
+  /// the fastest to the slowest of `times`.
+  bool between_kinds = false;
   std::size_t resamples = 0;  ///< Replays behind `times`; 0 if they are scaled from the recording.
   std::string no_replay_reason = {};    ///< Why there were no replays; may be empty.
   std::vector<ErrorScale> models = {};  ///< Errors of the kinds of what-if.

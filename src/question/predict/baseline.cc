@@ -41,7 +41,8 @@ Prediction predict_edited(const Baseline& baseline, const Inference& inference,
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, edited.graph, variation, baseline.user_outcomes, prediction);
   widen_for_added_ranks(scenario, prediction);
-  if (options.trust) judge(inference, edited.graph, baseline.user_outcomes, prediction);
+  if (options.trust)
+    judge(inference, edited.graph, baseline.user_outcomes, options.alone, prediction);
   return prediction;
 }
 
@@ -60,7 +61,7 @@ Prediction predict_on(const Baseline& baseline, const Inference& inference,
   const StepVariation* const variation = baseline.variation ? &*baseline.variation : nullptr;
   set_interval(inference, inference.graph, variation, baseline.user_outcomes, prediction);
   if (baseline.grades_each_answer)
-    judge(inference, inference.graph, baseline.user_outcomes, prediction);
+    judge(inference, inference.graph, baseline.user_outcomes, true, prediction);
   return prediction;
 }
 
@@ -78,9 +79,10 @@ Prediction predict_slowest(const std::vector<Baseline>& baselines, const JobRank
     const Baseline& baseline = baselines[recorded];
     const Inference& inference = job.ranks[recorded].inference;
     if (edited ? edited->replay.first_alike[i] != i : !job.world[i].is_recorded) continue;
-    Prediction next = edited ? predict_edited(baseline, inference, scenario, edited->ranks[i],
-                                              {.trust = baseline.grades_each_answer})
-                             : predict_on(baseline, inference, scenario, donors);
+    Prediction next = edited
+                          ? predict_edited(baseline, inference, scenario, edited->ranks[i],
+                                           {.trust = baseline.grades_each_answer, .alone = false})
+                          : predict_on(baseline, inference, scenario, donors);
     if (fullest.consider(i, need_of(next.predicted_memory))) peaks = next.predicted_memory;
     if (slowest.consider(i, next.predicted.step_time)) worst = std::move(next);
   }

@@ -73,7 +73,8 @@ EditedJob edited_by(const JobRanks& job, const Scenario& scenario, const JointOp
 /// Facts to compute for an edited graph beside its step time and interval.
 struct EditedOptions {
   bool memory = true;  ///< Memory peaks; they need a replay with memory.
-  bool trust = true;   ///< The grade; costs two more replays.
+  bool trust = true;   ///< The grade; costs two more replays, and one if the step is shorter.
+  bool alone = true;   ///< Whether the graph was replayed without other ranks.
 };
 /// Like predict_on(), for a graph that was edited already. Moves from `edited.applied`.
 Prediction predict_edited(const Baseline& baseline, const Inference& inference,

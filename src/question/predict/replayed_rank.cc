@@ -185,7 +185,10 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
 }
 
 void judge(const Inference& inference, const Graph& changed,
-           std::span<const KnownOutcome> user_outcomes, Prediction& prediction) {
+           std::span<const KnownOutcome> user_outcomes, bool alone, Prediction& prediction) {
+  const bool is_faster = prediction.predicted.step_time < prediction.baseline.step_time;
+  if (alone && prediction.has_times && is_faster)
+    prediction.predicted_bound = least_step_time(inference.graph, changed, Longer::kept);
   prediction.predicted_open =
       prediction.steps.empty() ? prediction.baseline_open
                                : open_step_time(inference, changed, prediction.predicted.step_time);
@@ -215,9 +218,7 @@ void set_interval(const Inference& inference, std::span<const KnownOutcome> user
   if (prediction.baseline_unprofiled > 0ns)
     prediction.predicted_unprofiled =
         prediction.steps.empty() ? prediction.baseline_unprofiled : unprofiled_step_time(changed);
-  if (ranks == nullptr && prediction.has_times && !prediction.steps.empty())
-    prediction.predicted_bound = least_step_time(inference.graph, changed, Longer::kept);
-  judge(inference, changed, user_outcomes, prediction);
+  judge(inference, changed, user_outcomes, ranks == nullptr, prediction);
 }
 
 ReplayedRank answer(const Inference& inference, const Scenario& scenario, Timeline replayed,

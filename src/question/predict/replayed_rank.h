@@ -69,8 +69,9 @@ void set_interval(const Inference& inference, const Graph& changed, const StepVa
 void set_interval(const Inference& inference, std::span<const KnownOutcome> user_outcomes,
                   ReplayedRank& answer, const JointRanks* ranks = nullptr);
 
-/// Sets the grade of a prediction in which everything else is filled in.
+/// Sets the grade of a prediction in which everything else is filled in. `alone`: the graph was
+/// replayed without other ranks, so that its least step time bounds it.
 void judge(const Inference& inference, const Graph& changed,
-           std::span<const KnownOutcome> user_outcomes, Prediction& prediction);
+           std::span<const KnownOutcome> user_outcomes, bool alone, Prediction& prediction);
 
 }  // namespace foretrace

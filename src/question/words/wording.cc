@@ -190,12 +190,16 @@ bool changes_kernels(const Prediction& prediction) {
 /// "1 of 20 ms -> 18 ms, 2 of 50 ms -> 40 ms (above)"; empty if steps are alike.
 std::string kinds_sentence(const Prediction& prediction) {
   std::string text;
+  bool has_typical = false;
   for (const StepsAlike& kind : prediction.step_kinds) {
+    has_typical |= kind.is_typical;
     text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", kind.steps, to_text(kind.measured));
     if (is_what_if(prediction)) text += " -> " + to_text(kind.predicted);
     if (kind.is_typical) text += " (above)";
   }
-  return text.empty() ? text : text + ": of different kinds, so the interval is that of one kind";
+  if (text.empty()) return text;
+  return text + (has_typical ? ": of different kinds, so the interval is that of one kind"
+                             : ": of different kinds, and the interval reaches over all of them");
 }
 
 /// Says how long the step is without the recorder's own work; empty if that makes no difference.

@@ -9,8 +9,9 @@
 // whatever its name says: products with one row, as in decoding, are. So are products of unknown
 // shape and attention in steps that an engine names as steps that only decode.
 //
-// Convolutions in FP32 use TF32 tensor cores if only the other device has them, which PyTorch
-// allows cuDNN by default (torch.backends.cudnn.allow_tf32; matrix products need a setting).
+// Convolutions in FP32 that were recorded on a device without TF32 tensor cores use them wherever
+// there are some, which PyTorch allows cuDNN by default (torch.backends.cudnn.allow_tf32; matrix
+// products need a setting).
 //
 // Ignored: that a larger device is harder to fill, caches, and different kernels that libraries
 // choose.
@@ -51,7 +52,9 @@ class FasterDevice final : public Transform {
     const DeviceModel to = device_for(graph, context, "to", to_);
     KernelClasses classes(graph);
     const ServingGraph serving(graph);
-    Tally tally{.serving = serving};
+    const DeviceModel* const recorded = recorded_device(graph);
+    const bool without_tf32 = (recorded != nullptr ? *recorded : from).tf32.flops_per_second <= 0;
+    Tally tally{.serving = serving, .gains_tf32 = tf32_convolutions_ && without_tf32};
     for (const TaskId id : where_.select_some(graph)) {
       Task& task = graph.task(id);
       const Nanoseconds wanted = on_device(task, from, to, classes, tally);
@@ -70,6 +73,7 @@ class FasterDevice final : public Transform {
  private:
   struct Tally {
     const ServingGraph& serving;
+    bool gains_tf32 = false;  ///< Whether convolutions in FP32 use TF32 where it exists.
     std::size_t compute = 0, memory = 0, start = 0, stay = 0, copies = 0, unknown = 0, peers = 0,
                 tf32 = 0;
     std::size_t changed = 0, unknown_shape = 0;
@@ -106,17 +110,14 @@ class FasterDevice final : public Transform {
     const bool reads_cache = tally.serving.decoding(task) && tally.serving.is_attention(task);
     const OperationKind operation =
         reads_cache ? OperationKind::decode : operation_of(kernel, classes.name_of(task));
-    const OperationRate now = rate_of(from, operation, arithmetic_of(kernel, from));
+    OperationRate now = rate_of(from, operation, arithmetic_of(kernel, from));
     OperationRate there = rate_of(to, operation, arithmetic_of(kernel, to));
+    const bool in_tf32 = tally.gains_tf32 && is_convolution_in_fp32(kernel, classes.name_of(task));
+    if (in_tf32) use_tf32(from, now);
     const bool by_arithmetic = operation != OperationKind::stream && !reads_cache &&
                                !tally.serving.reads_weights(task, now) &&
                                limited_by_arithmetic(task, now);
-    const double tf32 = to.tf32.flops_per_second * tf32_efficiency_;
-    if (by_arithmetic && goes_to_tf32(kernel, from, classes.name_of(task)) &&
-        tf32 > there.flops_per_second) {
-      ++tally.tf32;
-      there.flops_per_second = tf32;
-    }
+    if (in_tf32 && by_arithmetic && use_tf32(to, there)) ++tally.tf32;
     const auto limit =
         by_arithmetic ? &OperationRate::flops_per_second : &OperationRate::bytes_per_second;
     if (now.*limit <= 0 || there.*limit <= 0) {
@@ -139,11 +140,17 @@ class FasterDevice final : public Transform {
     return time;
   }
 
-  bool goes_to_tf32(const KernelClass& kernel, const DeviceModel& from,
-                    std::string_view name) const {
-    if (!tf32_convolutions_ || kernel.half_precision || from.tf32.flops_per_second > 0)
-      return false;
-    return contains_any(name, {"cudnn", "conv", "wgrad", "dgrad", "fprop", "winograd"});
+  static bool is_convolution_in_fp32(const KernelClass& kernel, std::string_view name) {
+    return !kernel.half_precision &&
+           contains_any(name, {"cudnn", "conv", "wgrad", "dgrad", "fprop", "winograd"});
+  }
+
+  /// Returns whether TF32 is faster on this device.
+  bool use_tf32(const DeviceModel& device, OperationRate& rate) const {
+    const double tf32 = device.tf32.flops_per_second * tf32_efficiency_;
+    if (tf32 <= rate.flops_per_second) return false;
+    rate.flops_per_second = tf32;
+    return true;
   }
 
   Nanoseconds by_ratio(const Task& task, double from, double to, Tally& tally) const {
