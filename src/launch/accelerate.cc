@@ -23,16 +23,20 @@ constexpr std::array<Strategy, 5> kStrategies = {{{"FULL_SHARD", "1", 3},
                                                   {"HYBRID_SHARD", "4", 3},
                                                   {"HYBRID_SHARD_ZERO2", "5", 2}}};
 
-/// The second version of FSDP has a switch instead of strategies.
-std::int64_t accelerate_sharding(ConfigReader& config) {
-  if (config.integer({"fsdp_config.fsdp_version"}, 1) > 1)
-    return config.flag({"fsdp_config.fsdp_reshard_after_forward"}, true) ? 3 : 2;
+/// Hybrid strategies shard within a host alone. The second version of FSDP has a switch instead.
+void read_strategy(ConfigReader& config, LaunchSettings& said) {
+  if (config.integer({"fsdp_config.fsdp_version"}, 1) > 1) {
+    said.layout["zero"] = config.flag({"fsdp_config.fsdp_reshard_after_forward"}, true) ? 3 : 2;
+    return;
+  }
   const std::string word = config.word({"fsdp_config.fsdp_sharding_strategy"}, "FULL_SHARD");
   const auto* const found = std::ranges::find_if(
       kStrategies, [&](const Strategy& one) { return one.name == word || one.number == word; });
   if (found == kStrategies.end())
     throw Error(fmt::format("fsdp_config.fsdp_sharding_strategy: '{}' is not known", word));
-  return found->zero;
+  said.layout["zero"] = found->zero;
+  if (found->name.starts_with("HYBRID"))
+    said.layout["replicas"] = config.integer({"num_machines"}, 1);
 }
 
 LaunchSettings read_accelerate(ConfigReader& config) {
@@ -43,7 +47,8 @@ LaunchSettings read_accelerate(ConfigReader& config) {
         "distributed_type: must be FSDP, MULTI_GPU or NO, got '{}'; for DeepSpeed, give its JSON",
         kind));
   said.layout["framework"] = "fsdp";
-  said.layout["zero"] = kind == "FSDP" ? accelerate_sharding(config) : 0;
+  said.layout["zero"] = 0;
+  if (kind == "FSDP") read_strategy(config, said);
   const std::string precision = config.word({"mixed_precision"}, "no");
   said.layout["precision"] = precision == "no" ? "fp32" : precision;
   said.layout["recompute"] =
@@ -61,11 +66,14 @@ LaunchSettings read_accelerate(ConfigReader& config) {
 
 bool accelerate_runs(const Layout& layout) {
   return layout.tensor * layout.pipeline * layout.context * layout.expert == 1 &&
-         layout.zero != 1 && (layout.recompute == "none" || layout.recompute == "full");
+         (layout.replicas == 1 || layout.zero >= 2) && layout.zero != 1 &&
+         (layout.recompute == "none" || layout.recompute == "full");
 }
 
 std::vector<ConfigChange> accelerate_changes(const Layout& layout) {
-  const auto* const found = std::ranges::find(kStrategies, layout.zero, &Strategy::zero);
+  const auto* const found = std::ranges::find_if(kStrategies, [&](const Strategy& one) {
+    return one.zero == layout.zero && one.name.starts_with("HYBRID") == (layout.replicas > 1);
+  });
   return {{"num_processes", std::to_string(layout.data)},
           {"fsdp_config.fsdp_sharding_strategy", std::string(found->name), "FULL_SHARD", true},
           {"fsdp_config.fsdp_reshard_after_forward", layout.zero == 3 ? "true" : "false", "true"},

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/wording.h"
 #include "foretrace/error.h"
 #include "launch/registered.h"
 
@@ -14,39 +15,44 @@ LaunchSettings read_deepspeed(ConfigReader& config) {
   const std::int64_t stage = config.integer({"zero_optimization.stage"}).value_or(0);
   said.layout["zero"] = stage;
   said.layout["overlap"] = config.flag({"zero_optimization.overlap_comm"}, stage == 3);
-  said.layout["precision"] = config.flag({"bf16.enabled", "bfloat16.enabled"}) ? "bf16"
-                             : config.flag({"fp16.enabled"})                   ? "fp16"
-                                                                               : "fp32";
+  const bool is_bf16 = config.flag({"bf16.enabled", "bfloat16.enabled"});
+  const bool is_fp16 = config.flag({"fp16.enabled"});
+  if (is_bf16 && is_fp16) throw Error("fp16.enabled: must be false if bf16.enabled is true");
+  said.layout["precision"] = is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32";
   const std::string device = config.word({"zero_optimization.offload_optimizer.device"}, "none");
   said.layout["host_optimizer"] = device != "none";
   const bool keeps = config.flag({"activation_checkpointing.cpu_checkpointing"});
   if (keeps) said.layout["recompute"] = "full", said.layout["host_checkpoints"] = true;
   if (config.word({"zero_optimization.offload_param.device"}, "none") != "none")
     said.notes.emplace_back("offload_param moves weights in every pass, which is not priced");
-  for (const char* key :
-       {"zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
-        "zero_optimization.zero_quantized_gradients", "zero_optimization.mics_shard_size"}) {
-    if (config.has({key})) said.notes.push_back(fmt::format("{} is not priced", key));
-  }
+  note_not_priced(
+      config,
+      {"zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
+       "zero_optimization.zero_quantized_gradients", "zero_optimization.mics_shard_size",
+       "zero_optimization.cpu_offload", "tensor_parallel.autotp_size", "sequence_parallel_size",
+       "pipeline.stages", "data_types.grad_accum_dtype"},
+      said);
+  const std::string optimizer = lower_case(config.word({"optimizer.type"}, "adam"));
+  if (optimizer.find("adam") == optimizer.npos)
+    said.notes.push_back(
+        fmt::format("optimizer.type: Adam's state is priced, not {}'s", optimizer));
   said.global_batch = config.integer({"train_batch_size"});
   const auto micro = config.integer({"train_micro_batch_size_per_gpu"});
   said.accumulation = config.integer({"gradient_accumulation_steps"});
-  // One of the three may be missing; accumulation is then 1 if it cannot be computed.
+  // Two of the three may be missing: accumulation is then 1, and the others follow.
   if (micro)
     said.layout["micro_batch"] = *micro;
   else if (!said.global_batch)
     throw Error(
         "train_batch_size or train_micro_batch_size_per_gpu: must be given, the samples of a step");
   if (!said.accumulation && !said.global_batch) said.accumulation = 1;
-  if (!micro && said.global_batch)
-    said.notes.emplace_back(
-        "train_micro_batch_size_per_gpu is not in the file; a micro-batch of 1 sample is priced "
-        "unless --layout says micro_batch");
+  said.micro_batch_follows = !micro && said.global_batch;
   return said;
 }
 
 bool deepspeed_runs(const Layout& layout) {
-  return layout.tensor * layout.pipeline * layout.context == 1 && layout.expert == 1;
+  return layout.tensor * layout.pipeline * layout.context == 1 && layout.expert == 1 &&
+         layout.replicas == 1;
 }
 
 std::vector<ConfigChange> deepspeed_changes(const Layout& layout) {

@@ -60,6 +60,15 @@ std::int64_t ConfigReader::integer(std::initializer_list<std::string_view> keys,
   return read;
 }
 
+std::int64_t ConfigReader::stated(std::initializer_list<std::string_view> keys,
+                                  std::string_view what) {
+  const std::string_view key = *keys.begin();
+  if (!has(keys))
+    throw Error(fmt::format("{}: must be in the file, the {}",
+                            key.substr(key.starts_with('.') ? 1 : 0), what));
+  return integer(keys, 1);
+}
+
 std::optional<std::int64_t> ConfigReader::known_integer(
     std::initializer_list<std::string_view> keys) {
   const ConfigValue* value = find(keys);
@@ -114,6 +123,16 @@ std::vector<std::string> ConfigReader::unread() const {
     if (!read_.contains(value.key)) keys.insert(value.key);
   }
   return {keys.begin(), keys.end()};
+}
+
+void note_not_priced(ConfigReader& config, std::initializer_list<std::string_view> keys,
+                     LaunchSettings& said) {
+  for (const std::string_view key : keys) {
+    const ConfigValue* const value = config.find({key});
+    if (value == nullptr || lower_case(value->text) == "false" || value->text == "none") continue;
+    said.notes.push_back(
+        fmt::format("{} changes the step or its memory and is not priced", value->key));
+  }
 }
 
 const std::vector<LaunchProgram>& launch_programs() {
@@ -239,11 +258,28 @@ std::string launch_layout(const LaunchFile& file, const std::string& stated, std
           devices, layout.tensor, layout.pipeline, layout.context));
     const std::int64_t data = devices / others;
     settings["dp"] = data;
+    if (said.micro_batch_follows && !own.contains("micro_batch")) {
+      const std::int64_t each = data * said.accumulation.value_or(1);
+      if (*said.global_batch % each != 0)
+        throw Error(fmt::format(
+            "the batch of a step must be a multiple of accumulation x ranks, {} x {}, got {}",
+            said.accumulation.value_or(1), data, *said.global_batch));
+      settings["micro_batch"] = layout.micro_batch = *said.global_batch / each;
+    }
     const std::int64_t batch = data * layout.micro_batch * said.accumulation.value_or(1);
     if (said.global_batch && said.accumulation && *said.global_batch != batch)
       throw Error(fmt::format(
           "the batch of a step must be micro-batch x accumulation x ranks, {} x {} x {}, got {}",
           layout.micro_batch, *said.accumulation, data, *said.global_batch));
+    if (said.local_batch && !own.contains("flushes")) {
+      const std::int64_t of_rank =
+          own.value("global_batch", said.global_batch.value_or(batch)) / data;
+      if (of_rank % *said.local_batch != 0)
+        throw Error(fmt::format(
+            "the batch of a step must be a multiple of the local batch x ranks, {} x {}, got {}",
+            *said.local_batch, data, of_rank * data));
+      settings["flushes"] = of_rank / *said.local_batch;
+    }
     if (!own.contains("global_batch")) settings["global_batch"] = said.global_batch.value_or(batch);
     return assignments_text(settings);
   });

@@ -35,6 +35,8 @@ class ConfigReader {
   /// Throw Error, with the key, if the value is of another kind, "auto", or a variable of a script.
   std::optional<std::int64_t> integer(std::initializer_list<std::string_view> keys);
   std::int64_t integer(std::initializer_list<std::string_view> keys, std::int64_t usual);
+  /// An integer of at least 1 that must be in the file; `what` it is.
+  std::int64_t stated(std::initializer_list<std::string_view> keys, std::string_view what);
   /// nullopt also for a value that a script knows only when it runs.
   std::optional<std::int64_t> known_integer(std::initializer_list<std::string_view> keys);
   double number(std::initializer_list<std::string_view> keys, double usual);
@@ -59,6 +61,9 @@ struct LaunchSettings {
   nlohmann::json layout = nlohmann::json::object();  ///< Settings of Layout, but not dp.
   std::optional<std::int64_t> gpus{}, global_batch{};
   std::optional<std::int64_t> accumulation{};  ///< Micro-batches of a rank in a step.
+  std::optional<std::int64_t> local_batch{};   ///< Samples of a rank between flushes.
+  /// The micro-batch is what global batch, accumulation (or 1) and data parallel ranks leave.
+  bool micro_batch_follows = false;
   std::vector<std::string> notes{};
 };
 

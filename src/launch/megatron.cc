@@ -67,7 +67,8 @@ void read_attention(ConfigReader& config, nlohmann::json& model) {
   const bool is_grouped =
       config.form() != ConfigForm::arguments && config.form() != ConfigForm::log;
   if (config.flag({".group_query_attention"}, is_grouped))
-    if (const auto groups = config.integer({".num_query_groups"})) model["kv_heads"] = *groups;
+    if (const auto groups = config.integer({".num_query_groups"}); groups || !is_grouped)
+      model["kv_heads"] = groups.value_or(1);
   if (const auto width = config.integer({".kv_channels"})) model["head_size"] = *width;
   model["qk_norm"] = config.flag({".qk_layernorm"});
   model["qkv_biases"] = config.flag({".add_qkv_bias"});
@@ -101,14 +102,16 @@ nlohmann::json megatron_model(ConfigReader& config) {
   model["heads"] = config.integer({".num_attention_heads"}, 1), model["gated"] = is_gated;
   model["ffn"] = config.integer({".ffn_hidden_size"}, usual_ffn(hidden, is_gated));
   model["vocabulary"] = vocabulary_of(config);
-  model["sequence"] = config.integer({".seq_length", ".encoder_seq_length"}, 1);
+  model["sequence"] = config.stated({".seq_length", ".encoder_seq_length"}, "tokens of a sample");
   const bool is_bridge = config.has({".share_embeddings_and_output_weights"});
   model["tied"] = is_bridge ? config.flag({".share_embeddings_and_output_weights"})
                             : !config.flag({".untie_embeddings_and_output_weights"});
   model["biases"] = config.flag({".add_bias_linear"}, !config.flag({".disable_bias_linear"}));
   model["dropout"] =
       config.number({".attention_dropout"}, .1) > 0 || config.number({".hidden_dropout"}, .1) > 0;
-  if (config.word({".position_embedding_type"}, "learned_absolute") == "learned_absolute")
+  const bool turns = config.flag({".use_rotary_position_embeddings"});
+  if (config.word({".position_embedding_type"}, turns ? "rope" : "learned_absolute") ==
+      "learned_absolute")
     model["positions"] = config.integer({".max_position_embeddings"}, model.at("sequence"));
   read_attention(config, model);
   read_experts(config, model);
@@ -122,6 +125,8 @@ std::string precision_of_job(ConfigReader& config) {
       config.word({".fp8_format", ".fp8"}, mixed.find("fp8") != mixed.npos ? "fp8" : "");
   if (config.has({".fp4_format", ".fp4"}) || mixed.find("fp4") != mixed.npos) return "fp4";
   if (!narrow.empty() && lower_case(narrow) != "false") return "fp8";
+  if (config.flag({".bf16"}) && config.flag({".fp16"}))
+    throw Error("bf16 and fp16: must not both be given");
   if (config.flag({".bf16"}) || mixed.starts_with("bf16")) return "bf16";
   return config.flag({".fp16"}) || mixed.starts_with("fp16") || mixed.starts_with("16") ? "fp16"
                                                                                         : "fp32";
@@ -195,6 +200,8 @@ LaunchSettings read_megatron(ConfigReader& config) {
   said.layout["tp"] = tensor, said.layout["pp"] = stages;
   said.layout["cp"] = config.integer({".context_parallel_size"}, 1);
   said.layout["ep"] = config.integer({".expert_model_parallel_size"}, 1);
+  const std::int64_t of_expert = config.integer({".expert_tensor_parallel_size"}, tensor);
+  if (tensor > 1 && said.layout["ep"] > 1) said.layout["etp"] = of_expert;
   const std::int64_t chunks = chunks_of(config, layers, stages);
   said.layout["virtual_stages"] = chunks;
   if (chunks > 1) said.layout["schedule"] = "interleaved";
@@ -207,11 +214,17 @@ LaunchSettings read_megatron(ConfigReader& config) {
   said.layout["overlap_exchanges"] = config.flag({".tp_comm_overlap"}) && tensor > 1;
   said.layout["host_optimizer"] = config.flag({".optimizer_cpu_offload"});
   said.layout["cuda_graphs"] = has_graphs(config);
-  const bool is_flexible = config.word({".moe_token_dispatcher_type"}, "alltoall") == "flex";
-  said.layout["dispatcher"] = is_flexible ? "deepep" : "alltoall";
+  const std::string dispatcher = config.word({".moe_token_dispatcher_type"}, "allgather");
+  said.layout["dispatcher"] = dispatcher == "flex" ? "deepep" : "alltoall";
+  if (dispatcher == "allgather" && said.layout["ep"] > 1 && config.form() != ConfigForm::yaml)
+    said.notes.emplace_back(
+        "moe_token_dispatcher_type: the file leaves allgather, which sends every token to all "
+        "ranks; "
+        "alltoall is priced");
   said.layout["overlap_dispatch"] = config.flag({".overlap_moe_expert_parallel_comm"});
   const std::string attention = config.word({".attention_backend"}, "flash");
-  said.layout["fused_attention"] = attention != "unfused" && attention != "local";
+  said.layout["fused_attention"] = attention != "unfused" && attention != "local" &&
+                                   config.word({".transformer_impl"}) != "local";
   said.layout["embedding_is_layer"] =
       stages > 1 && config.flag({".account_for_embedding_in_pipeline_split"});
   read_megatron_recomputation(config, layers, said);
@@ -222,14 +235,18 @@ LaunchSettings read_megatron(ConfigReader& config) {
     of_node = parse_number<std::int64_t>(resource->text.substr(resource->text.rfind(':') + 1));
   const bool has_nodes = config.has({".nnodes", ".num_nodes", ".nodes"});
   if (!said.gpus && of_node && (nodes || !has_nodes)) said.gpus = nodes.value_or(1) * *of_node;
-  for (const char* key :
-       {".expert_tensor_parallel_size", ".pipeline_model_parallel_layout",
-        ".decoder_first_pipeline_num_layers", ".decoder_last_pipeline_num_layers",
-        ".moe_expert_capacity_factor", ".overlap_param_gather", ".moe_shared_expert_overlap",
-        ".cuda_graph_scope", ".rampup_batch_size"}) {
-    if (const ConfigValue* value = config.find({key}); value != nullptr && value->text != "false")
-      said.notes.push_back(fmt::format("{} changes the step and is not priced", value->key));
-  }
+  note_not_priced(
+      config,
+      {".pipeline_model_parallel_layout", ".decoder_first_pipeline_num_layers",
+       ".decoder_last_pipeline_num_layers", ".moe_expert_capacity_factor", ".overlap_param_gather",
+       ".moe_shared_expert_overlap", ".cuda_graph_scope", ".rampup_batch_size", ".window_size",
+       ".grad_reduce_in_bf16", ".use_precision_aware_optimizer",
+       ".num_distributed_optimizer_instances", ".use_torch_fsdp2", ".cpu_offloading",
+       ".optimizer_offload_fraction", ".distribute_saved_activations"},
+      said);
+  const std::string optimizer = config.word({".optimizer"}, "adam");
+  if (optimizer.find("adam") == optimizer.npos)
+    said.notes.push_back(fmt::format("optimizer: Adam's state is priced, not {}'s", optimizer));
   return said;
 }
 
@@ -250,6 +267,8 @@ std::vector<ConfigChange> megatron_changes(const Layout& layout) {
   add("pipeline_model_parallel_size", layout.pipeline, "");
   add("context_parallel_size", layout.context);
   add("expert_model_parallel_size", layout.expert);
+  all.push_back({"expert_tensor_parallel_size", std::to_string(layout.of_expert()),
+                 std::to_string(layout.tensor)});
   add("num_virtual_stages_per_pipeline_rank", layout.virtual_stages);
   const bool counts_embedding = layout.embedding_is_layer && layout.pipeline > 1;
   flag("account_for_embedding_in_pipeline_split", counts_embedding);

@@ -47,17 +47,18 @@ LaunchSettings read_nanotron(ConfigReader& config) {
   said.layout["recompute"] = config.flag({"parallelism.recompute_layer"}) ? "full" : "none";
   said.layout["framework"] = "nanotron", said.layout["overlap"] = false;
   said.layout["zero"] = config.integer({"optimizer.zero_stage"}).value_or(0);
-  said.layout["precision"] =
-      config.word({"model.dtype"}, "bfloat16") == "bfloat16" ? "bf16" : "fp32";
+  const std::string type = config.word({"model.dtype"}, "bfloat16");
+  said.layout["precision"] = type == "bfloat16" ? "bf16" : type == "float16" ? "fp16" : "fp32";
   said.layout["micro_batch"] = config.integer({"tokens.micro_batch_size"}, 1);
   said.accumulation = config.integer({"tokens.batch_accumulation_per_replica"}, 1);
-  said.sequence = std::to_string(config.integer({"tokens.sequence_length"}, 1));
+  said.sequence = std::to_string(config.stated({"tokens.sequence_length"}, "tokens of a sample"));
   const nlohmann::json shape = nanotron_shape(config);
   if (shape.contains("hidden_size")) {
     nlohmann::json model = hugging_face_settings(shape);
     model["sequence"] = std::atoll(said.sequence.c_str());
     said.model = model_text(model), said.sequence.clear();
   }
+  note_not_priced(config, {"optimizer.accumulate_grad_in_fp32", ".sliding_window_size"}, said);
   return said;
 }
 

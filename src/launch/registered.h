@@ -10,4 +10,9 @@ namespace foretrace {
 #include "launch/programs.def"
 #undef PROGRAM
 
+/// Notes which of these are in the file, because they change the step or its memory; "false" and
+/// "none" do not.
+void note_not_priced(ConfigReader& config, std::initializer_list<std::string_view> keys,
+                     LaunchSettings& said);
+
 }  // namespace foretrace

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <utility>
 
+#include "base/parse_number.h"
 #include "base/wording.h"
 #include "foretrace/error.h"
 #include "launch/registered.h"
@@ -52,12 +53,19 @@ void read_stages(ConfigReader& config, std::int64_t stages, LaunchSettings& said
     said.layout["virtual_stages"] = kUsualChunks;
 }
 
-/// Its selection recomputes every second matrix product, about a half of each layer.
+/// Its selection recomputes every second matrix product, about a half of each layer, or some
+/// layers.
 void read_torchtitan_recomputation(ConfigReader& config, LaunchSettings& said) {
   const std::string mode = config.word({"activation_checkpoint.mode"}, "selective");
   said.layout["recompute"] = mode == "none" ? "none" : "full";
-  if (mode == "selective") said.layout["recompute_share"] = .5;
-  config.find({"activation_checkpoint.selective_ac_option"});
+  const std::string option = config.word({"activation_checkpoint.selective_ac_option"}, "op");
+  const auto every = parse_number<std::int64_t>(option);
+  if (option != "op" && (!every || *every < 1))
+    throw Error(fmt::format(
+        "activation_checkpoint.selective_ac_option: must be op or every how many layers, got '{}'",
+        option));
+  if (mode == "selective")
+    said.layout["recompute_share"] = every ? 1 / static_cast<double>(*every) : .5;
   if (mode != "none" && mode != "selective" && mode != "full")
     throw Error(fmt::format("activation_checkpoint.mode: '{}' is not priced", mode));
 }
@@ -72,10 +80,7 @@ void read_sharding(ConfigReader& config, std::int64_t stages, std::int64_t other
   const bool keeps = reshard == "never" || (reshard == "default" && stages > 1);
   said.layout["zero"] = shard == 1 ? 0 : keeps ? 2 : 3;
   if (shard > 0) said.gpus = copies * shard * others;
-  if (copies > 1 && shard != 1)
-    said.notes.emplace_back(
-        "copies of a sharded model (data_parallel_replicate_degree) are priced as one that all "
-        "ranks share");
+  if (shard != 1) said.layout["replicas"] = copies;
 }
 
 LaunchSettings read_torchtitan(ConfigReader& config) {
@@ -107,11 +112,22 @@ LaunchSettings read_torchtitan(ConfigReader& config) {
                     micro, local));
   said.layout["micro_batch"] = micro;
   const std::int64_t global = config.integer({"training.global_batch_size"}).value_or(-1);
+  if (global > 0 && stages > 1) said.local_batch = local;
   if (global > 0)
     said.global_batch = global;
   else
     said.accumulation = local / micro;
-  if (!config.flag({"compile.enable"})) said.layout["pointwise"] = "eager";
+  const std::string compiled = config.list("compile.components");
+  const bool is_compiled = compiled.empty() || compiled.find("model") != compiled.npos;
+  if (!config.flag({"compile.enable"}) || !is_compiled) said.layout["pointwise"] = "eager";
+  note_not_priced(
+      config,
+      {"parallelism.disable_loss_parallel", "parallelism.pipeline_parallel_layers_per_stage"},
+      said);
+  if (config.word({"training.dtype"}, "float32") != "float32")
+    said.notes.emplace_back("training.dtype: weights and optimizer state in float32 are priced");
+  if (config.word({"training.mixed_precision_reduce"}, "float32") != "float32")
+    said.notes.emplace_back("training.mixed_precision_reduce: gradients in float32 are priced");
   try {
     said.model = torchtitan_model(config);
   } catch (const Error& error) {
@@ -123,7 +139,8 @@ LaunchSettings read_torchtitan(ConfigReader& config) {
 /// torchtitan has no sharded optimizer with unsharded gradients, and splits sequences wherever it
 /// splits tensors.
 bool torchtitan_runs(const Layout& layout) {
-  return layout.zero != 1 && (layout.tensor == 1 || layout.sequence_parallel) &&
+  return layout.zero != 1 && (layout.zero >= 2 || layout.replicas == 1) &&
+         layout.expert_tensor == 0 && (layout.tensor == 1 || layout.sequence_parallel) &&
          (layout.pipeline == 1 || torchtitan_schedule(layout) != kTorchSchedules.end());
 }
 
@@ -138,8 +155,9 @@ std::vector<ConfigChange> torchtitan_changes(const Layout& layout) {
   const auto word = [&](const char* key, const std::string& value, const char* usual = "") {
     all.push_back({key, value, usual, true});
   };
-  degree("data_parallel_replicate", layout.zero == 0 ? layout.data : 1);
-  degree("data_parallel_shard", layout.zero == 0 ? 1 : layout.data);
+  const std::int64_t copies = layout.zero == 0 ? layout.data : layout.replicas;
+  degree("data_parallel_replicate", copies);
+  degree("data_parallel_shard", layout.data / copies);
   const bool keeps = layout.zero == 2 && layout.pipeline == 1;
   const bool frees = layout.zero == 3 && layout.pipeline > 1;
   word("parallelism.fsdp_reshard_after_forward",
@@ -152,8 +170,9 @@ std::vector<ConfigChange> torchtitan_changes(const Layout& layout) {
   degree("context_parallel", layout.context, "1");
   degree("expert_parallel", layout.expert, "1");
   // Without a pipeline, gradients are accumulated over the batches of a rank.
-  add("training.local_batch_size",
-      layout.pipeline > 1 ? layout.global_batch / layout.data : layout.micro_batch);
+  add("training.local_batch_size", layout.pipeline > 1
+                                       ? layout.global_batch / layout.data / layout.flushes
+                                       : layout.micro_batch);
   add("training.global_batch_size", layout.global_batch);
   degree("pipeline_parallel", layout.pipeline, "1");
   if (layout.pipeline > 1) {

@@ -22,7 +22,10 @@ void Layout::describe(Fields& fields) {
   fields.integer("dp", data, "Data parallel ranks", 1);
   fields.integer("cp", context, "Context parallel ranks: each has a part of the sequence", 1);
   fields.integer("ep", expert, "Expert parallel ranks, taken from the data parallel ones", 1);
+  fields.integer("etp", expert_tensor,
+                 "Tensor parallel ranks that share an expert; 0: tp if ep is 1, and else 1", 0);
   fields.integer("virtual_stages", virtual_stages, "Parts of the model on each stage", 1);
+  fields.integer("flushes", flushes, "How often the pipeline drains in a step", 1);
   fields.integer("micro_batch", micro_batch, "Samples of a micro-batch", 1);
   fields.integer("global_batch", global_batch, "Samples of a step over all ranks", 1);
   fields.text("schedule", schedule, "Pipeline schedule");
@@ -36,6 +39,8 @@ void Layout::describe(Fields& fields) {
                 "Precision of matrix products");
   fields.integer("zero", zero,
                  "Sharded over data parallel ranks: 1 optimizer, 2 gradients, 3 weights", 0, 3);
+  fields.integer("replicas", replicas,
+                 "Groups of data parallel ranks that each have all shards (HSDP, HYBRID_SHARD)", 1);
   fields.flag("sequence_parallel", sequence_parallel,
               "Norms and dropout are split over tensor parallel ranks");
   fields.flag("fused_attention", fused_attention, "Scores never reach memory (FlashAttention)");
@@ -77,6 +82,16 @@ void Layout::check() const {
   if (expert > 1 && (data * context * tensor) % expert != 0)
     throw Error(
         fmt::format("ep: must divide dp x cp x tp, {}, got {}", data * context * tensor, expert));
+  if (of_expert() != 1 && of_expert() != tensor)
+    throw Error(fmt::format("etp: must be 0, 1 or tp, {}, got {}", tensor, expert_tensor));
+  if (expert > 1 && (data * context * tensor) % (expert * of_expert()) != 0)
+    throw Error(fmt::format("etp: ep x etp must divide dp x cp x tp, {}, got {} x {}",
+                            data * context * tensor, expert, of_expert()));
+  if ((data * context) % replicas != 0)
+    throw Error(fmt::format("replicas: must divide dp x cp, {}, got {}", data * context, replicas));
+  if (micro_batches() % flushes != 0)
+    throw Error(fmt::format("flushes: must divide the micro-batches of a rank, {}, got {}",
+                            micro_batches(), flushes));
   if (virtual_stages > 1 && pipeline == 1)
     throw Error(
         fmt::format("virtual_stages: must be 1 without a pipeline, got {}", virtual_stages));
@@ -90,10 +105,10 @@ void Layout::check() const {
         fmt::format("drain_after: needs a pipeline without a flush (pipedream or pipedream_2bw), "
                     "got schedule {}",
                     schedule));
-  if (virtual_stages > 1 && micro_batches() % pipeline != 0)
+  if (virtual_stages > 1 && micro_batches() / flushes % pipeline != 0)
     throw Error(fmt::format(
         "global_batch: interleaved stages need micro-batches in multiples of pp, {}, got {}",
-        pipeline, micro_batches()));
+        pipeline, micro_batches() / flushes));
 }
 
 std::string layout_text(Layout layout) {

@@ -30,7 +30,11 @@ struct Layout final : Described {
   void check() const override;
 
   std::int64_t tensor = 1, pipeline = 1, data = 1, context = 1, expert = 1;
+  /// Ranks that share each expert; 0: those that share other layers if ep is 1, and else one.
+  std::int64_t expert_tensor = 0;
+  std::int64_t replicas = 1;  ///< Groups of data parallel ranks that each have all shards (HSDP).
   std::int64_t virtual_stages = 1;
+  std::int64_t flushes = 1;                        ///< How often the pipeline drains in a step.
   std::int64_t micro_batch = 1, global_batch = 1;  ///< Samples.
   std::string schedule = "1f1b";
   std::string recompute = "none";
@@ -62,6 +66,12 @@ struct Layout final : Described {
 
   std::int64_t devices() const { return tensor * pipeline * data * context; }
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  /// Ranks that share an expert.
+  std::int64_t of_expert() const {
+    return expert_tensor > 0 ? expert_tensor : (expert == 1 ? tensor : 1);
+  }
+  /// Ranks among which sharded weights, gradients and states are divided.
+  std::int64_t shards() const { return data * context / replicas; }
 };
 
 /// Names for Layout::framework.
@@ -136,6 +146,7 @@ const std::vector<ConstantEntry>& constants();
 struct StagePrice {
   double forward = 0, backward = 0, recompute = 0;
   double tensor_part = 0;  ///< Tensor parallel exchanges in forward, backward and recompute.
+  double sharding = 0;     ///< Gathers and scatters of shards that forward and backward wait for.
   double host = 0;         ///< The part of these whose length is that of the host's launches.
   double attention = 0;    ///< Fused attention in forward, backward and recompute.
   double experts = 0;      ///< The rest of layers with experts.

@@ -130,6 +130,7 @@ LayerSlice slice_of(const Layout& layout) {
           .tensor = layout.tensor,
           .context = layout.context,
           .expert = layout.expert,
+          .expert_tensor = layout.of_expert(),
           .sequence_parallel = layout.sequence_parallel,
           .fused_attention = layout.fused_attention,
           .eager = is_eager(layout),

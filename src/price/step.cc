@@ -81,7 +81,7 @@ class TrainingStep {
     const double exchange = exchanges * exchange_us(row);
     const double route = exposed_route(row, forward + backward);
     const double ring_attention = ring_attention_us(row);
-    const double communication = exchange + route + ring_attention;
+    const double communication = exchange + route + ring_attention + shared_experts_us(row);
     const double kernels = static_cast<double>(row.kernels) + kExchangeKernels * exchanges;
     StagePrice cost;
     const double back_kernels = kernels * kBackwardKernels, experts = expert_products(row);
@@ -93,14 +93,16 @@ class TrainingStep {
     cost.forward = with_launches(forward + communication + kernels * constants_.gap, launches);
     cost.backward =
         with_launches(backward + communication + back_kernels * constants_.gap, back_launches);
-    // Other calls for exchanges delay the device only if the lead that the host gains in the rest
-    // of the layer does not make up for them.
-    const double calls = framework_.calls * exchanges * (each + kBackwardKernels * back_each);
-    const double passes = cost.forward + cost.backward;
-    const double longer = std::max(1., (launches + back_launches + calls) / passes);
-    cost.forward *= longer, cost.backward *= longer;
     const bool is_block = row.name != "embedding" && row.name != "head";
     const double share = recompute_ == Recompute::full && is_block ? layout_.recompute_share : 0;
+    // Other calls for exchanges delay the device only if the lead that the host gains in the rest
+    // of the layer does not make up for them.
+    const double calls = framework_.calls * exchanges;
+    const double host = (1 + share) * (launches + calls * each) + back_launches +
+                        calls * kBackwardKernels * back_each;
+    const double passes = (1 + share) * cost.forward + cost.backward;
+    const double longer = std::max(1., host / passes);
+    cost.forward *= longer, cost.backward *= longer;
     cost.recompute = share * cost.forward + (is_block ? selected_again(row) : 0);
     cost.tensor_part = communication * (2 + share);
     const double again = is_block && recompute_ == Recompute::selective ? 1 : share;
@@ -139,6 +141,12 @@ class TrainingStep {
     const auto share = [&](double groups) { return is_distinct ? distinct_share(row, groups) : 1; };
     return 2 * rates_.all_to_all(layout_.expert, static_cast<double>(row.routed.count),
                                  share(ranks), share(nodes));
+  }
+
+  /// Ranks that share experts gather what each of them has received, and scatter the sums.
+  double shared_experts_us(const LayerRow& row) const {
+    const auto bytes = static_cast<double>(row.routed_together.count);
+    return bytes > 0 ? 2 * rates_.all_gather(layout_.of_expert(), 1, bytes) : 0;
   }
 
   /// The part of it that `passes` of the layer, forward and backward, do not hide if the forward
@@ -213,8 +221,10 @@ class TrainingStep {
       sum.host += count * one.host, sum.attention += count * one.attention;
       sum.experts += count * one.experts;
     }
+    const double passes = sum.forward + sum.backward;
     if (sharded_in_passes(layout_) == 2 && !layout_.lora) scatter_gradients(stage, sum);
     if (layout_.zero >= 3) gather_weights(stage, sum);
+    sum.sharding = sum.forward + sum.backward - passes;
     if (layout_.pipeline > 1) {
       const double bytes =
           static_cast<double>(table_[1].output.count) / static_cast<double>(layout_.tensor);
@@ -241,6 +251,12 @@ class TrainingStep {
     const double experts = experts_of(table_, stage);
     const double gather =
         shards_us(parameters_of(table_, stage) - experts, experts, kWeightBytes, 1, 0);
+    if (!layout_.overlaps_gradients) {
+      cost.forward += gather;
+      cost.backward += gather + shards_us(parameters_of(table_, stage) - experts, experts,
+                                          gradient_bytes(layout_), 1, 0);
+      return;
+    }
     const double layers = std::max(1., layers_of(stage));
     cost.forward = std::max(cost.forward, gather) + gather / layers;
     cost.backward =
@@ -250,17 +266,24 @@ class TrainingStep {
   void add_pipeline(const std::vector<StagePrice>& costs, PipelineTime time, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
-    price.step = time == PipelineTime::replayed ? pipelines_.us(costs, layout_)
-                                                : pipelines_.at_least(costs, layout_);
+    Layout filled = layout_;  // Between two times that the pipeline drains.
+    filled.global_batch /= layout_.flushes, filled.flushes = 1;
+    price.step = static_cast<double>(layout_.flushes) * (time == PipelineTime::replayed
+                                                             ? pipelines_.us(costs, filled)
+                                                             : pipelines_.at_least(costs, filled));
     for (const StagePrice& cost : costs) {
       price.compute += m / stages * (cost.forward + cost.backward + cost.recompute);
       price.tensor += m / stages * cost.tensor_part;
       price.host += m / stages * cost.host, price.attention += m / stages * cost.attention;
       price.experts += m / stages * cost.experts;
+      price.gradients += m / stages * cost.sharding;
       if (layout_.pipeline > 1) price.sends += 2 * m / stages * cost.send;
     }
-    price.compute -= price.tensor;
-    price.bubble = std::max(0., price.step - price.compute - price.tensor - price.sends);
+    price.compute -= price.tensor + price.gradients;
+    // Passes of other micro-batches hide sends; what they do not hide is no bubble.
+    const double idle = std::max(0., price.step - price.compute - price.tensor - price.gradients);
+    price.sends = std::min(price.sends, idle);
+    price.bubble = idle - price.sends;
   }
 
   /// Hosts differ from step to step, and all wait for the latest, as `scale` has it for workers.
@@ -276,6 +299,7 @@ class TrainingStep {
                   StepPrice& price) const {
     if (layout_.lora) return;
     const PipelineShape& shape = pipelines_.shape(layout_);
+    double most = 0, slowest = 0;
     for (const RankPlan& rank : shape.ranks) {
       double parameters = 0, experts = 0, forward = 0, backward = 0;
       std::int64_t pipelines = 1;
@@ -286,7 +310,7 @@ class TrainingStep {
         pipelines = shape.copies[i];
       }
       const auto shards = [&](std::int64_t ranks) {
-        return layout_.zero >= 1 ? static_cast<double>(ranks) : 1;
+        return layout_.zero >= 1 ? static_cast<double>(std::max<std::int64_t>(1, ranks)) : 1;
       };
       Exchange sums = gradient_us(parameters, experts, pipelines);
       if (layout_.overlaps_gradients && shape.flushes)
@@ -294,14 +318,15 @@ class TrainingStep {
       double gradients = shape.updates * (sums.gather + sums.scatter);
       if (layout_.overlaps_gradients && !shape.flushes)
         gradients = std::max(0., gradients - price.step);
-      const double updated = parameters / shards(copies(1)) + experts / shards(expert_copies(1));
+      const double updated = parameters / shards(layout_.shards()) +
+                             experts / shards(expert_copies(1) / layout_.replicas);
       const double optimizer =
           shape.updates * (layout_.host_optimizer ? rates_.offloaded(updated)
                                                   : rates_.moved(constants_.optimizer * updated));
-      price.gradients = std::max(price.gradients, gradients);
-      price.optimizer = std::max(price.optimizer, optimizer);
+      most = std::max(most, gradients), slowest = std::max(slowest, optimizer);
     }
-    price.step += price.gradients + price.optimizer;
+    price.gradients += most, price.optimizer = slowest;
+    price.step += most + slowest;
   }
 
   /// The part of a transfer that passes of a rank, `pass` long for one micro-batch, do not hide.
@@ -325,8 +350,9 @@ class TrainingStep {
     return layout_.data * layout_.context * pipelines;
   }
   std::int64_t expert_copies(std::int64_t pipelines) const {
-    return std::max<std::int64_t>(1, copies(pipelines) * layout_.tensor / layout_.expert);
+    return std::max<std::int64_t>(1, copies(pipelines) * layout_.tensor / expert_stride());
   }
+  std::int64_t expert_stride() const { return layout_.expert * layout_.of_expert(); }
 
   static double chunks(double bytes, double bucket) { return bucket > 0 ? bytes / bucket : 1; }
 
@@ -334,25 +360,38 @@ class TrainingStep {
   double shards_us(double parameters, double experts, double each, std::int64_t pipelines,
                    double bucket) const {
     const double dense = parameters * each, routed = experts * each;
-    return rates_.all_gather(copies(pipelines), layout_.tensor, dense, chunks(dense, bucket)) +
-           rates_.all_gather(expert_copies(pipelines), layout_.expert, routed,
+    const auto ranks = [&](std::int64_t copies) {
+      return std::max<std::int64_t>(1, copies / layout_.replicas);
+    };
+    return rates_.all_gather(ranks(copies(pipelines)), layout_.tensor, dense,
+                             chunks(dense, bucket)) +
+           rates_.all_gather(ranks(expert_copies(pipelines)), expert_stride(), routed,
                              chunks(routed, bucket));
+  }
+
+  /// Groups that each have all shards sum theirs.
+  double sum_of_replicas_us(double parameters, double experts, double bytes) const {
+    const auto shards = static_cast<double>(layout_.shards());
+    return rates_.all_reduce(layout_.replicas, layout_.tensor * layout_.shards(),
+                             (parameters + experts) * bytes / shards);
   }
 
   /// Gradients that were scattered with each micro-batch leave only the weights to be gathered.
   /// `pipelines` is the number of pipelines with a copy of the weights.
   Exchange gradient_us(double parameters, double experts, std::int64_t pipelines) const {
-    if (layout_.zero >= 3) return {};
     const double bytes = gradient_bytes(layout_), bucket = framework_.bucket;
     Exchange us;
+    if (layout_.zero >= 1 && layout_.replicas > 1)
+      us.scatter = sum_of_replicas_us(parameters, experts, bytes);
+    if (layout_.zero >= 3) return us;
     if (layout_.zero >= 1) {
       us.gather = shards_us(parameters, experts, kWeightBytes, pipelines, bucket);
       if (sharded_in_passes(layout_) == 1)
-        us.scatter = shards_us(parameters, experts, bytes, pipelines, bucket);
+        us.scatter += shards_us(parameters, experts, bytes, pipelines, bucket);
     } else {
       us.scatter = rates_.all_reduce(copies(pipelines), layout_.tensor, parameters * bytes,
                                      chunks(parameters * bytes, bucket)) +
-                   rates_.all_reduce(expert_copies(pipelines), layout_.expert, experts * bytes);
+                   rates_.all_reduce(expert_copies(pipelines), expert_stride(), experts * bytes);
     }
     if (layout_.pipeline > 1) {  // The first and last stage share the embedding.
       us.scatter += rates_.all_reduce(2, layout_.devices() / 2, table_.front().parameters * bytes) *

@@ -172,7 +172,11 @@ class Transformer final : public Workload {
     if (full_every_ > 1)
       divides("linear_heads", linear_heads_, "tensor parallel ranks", slice.tensor);
     divides("sequence", sequence_, "context parallel ranks", slice.context);
-    if (experts_ > 0) divides("experts", experts_, "expert parallel ranks", slice.expert);
+    if (experts_ > 0) {
+      divides("experts", experts_, "expert parallel ranks", slice.expert);
+      divides("expert_ffn", expert_ffn_ > 0 ? expert_ffn_ : ffn_, "ranks that share an expert",
+              slice.expert_tensor);
+    }
     if (experts_ == 0 && slice.expert > 1)
       throw Error(fmt::format("a model without experts must have 1 expert parallel rank, got {}",
                               slice.expert));
@@ -337,23 +341,29 @@ class Transformer final : public Workload {
     const auto all = static_cast<double>(experts_), active = static_cast<double>(active_);
     const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
     const double local_experts = all / static_cast<double>(slice.expert);
-    const double tokens_per_expert = n / t * active / local_experts;
+    const auto together = static_cast<double>(slice.expert_tensor);
+    const double sent = n / t * active;
+    const double tokens_per_expert = sent * together / local_experts, part = width / together;
     row.gemms.push_back({n, all, h});
-    row.gemms.push_back({tokens_per_expert, (matrices() - 1) * width, h, local_experts});
-    row.gemms.push_back({tokens_per_expert, h, width, local_experts});
+    row.gemms.push_back({tokens_per_expert, (matrices() - 1) * part, h, local_experts});
+    row.gemms.push_back({tokens_per_expert, h, part, local_experts});
     const double weights = matrices() * h * width;
-    row.expert_parameters = weights * local_experts;
+    row.expert_parameters = weights * local_experts / together;
     row.parameters += h * all;
     row.all_parameters += weights * all + h * all + (score_bias_ ? all : 0) +
                           (shared_gate_ ? h : 0) +
                           (expert_biases_ ? all * ((matrices() - 1) * width + h + 1) : 0);
-    const double sent = n / t * active;
-    row.moved_bytes += sent * (width * (gated_ ? kGatedBytes : kActBytes) + 4 * h * 2);
-    row.moved_back_bytes += sent * (width * (gated_ ? kGatedBackBytes : kActBackBytes) + 4 * h * 2);
+    const double permuted = 4 * h * 2 * together;
+    row.moved_bytes += sent * (width * (gated_ ? kGatedBytes : kActBytes) + permuted);
+    row.moved_back_bytes += sent * (width * (gated_ ? kGatedBackBytes : kActBackBytes) + permuted);
     row.operations += 2 * all_tokens * active * weights;
     row.kernels += kExpertKernels;
     row.experts = all, row.active_experts = active;
-    if (slice.expert > 1) row.routed = bytes(sent * h * static_cast<double>(slice.element_bytes));
+    if (slice.expert > 1) {
+      row.routed = bytes(sent * h * static_cast<double>(slice.element_bytes));
+      if (slice.expert_tensor > 1)
+        row.routed_together = bytes(static_cast<double>(row.routed.count) * together);
+    }
     if (shared_ffn_ > 0) add_feed_forward(row, n, t, static_cast<double>(shared_ffn_), all_tokens);
   }
 
@@ -450,7 +460,7 @@ class Transformer final : public Workload {
     if (kind.has_experts) {
       const double width = expert_ffn_ > 0 ? static_cast<double>(expert_ffn_) : ffn();
       const double sent = static_cast<double>(active_) / t;
-      inner += sent * (kept_ffn * width + 2 * h) * e +
+      inner += sent * (kept_ffn * width + 2 * h * static_cast<double>(slice.expert_tensor)) * e +
                kept_ffn * static_cast<double>(shared_ffn_) * e / t;
     } else {
       inner += kept_ffn * ffn() * e / t;

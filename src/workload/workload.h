@@ -31,6 +31,7 @@ enum class Recompute : std::uint8_t { none, selective, pointwise, full };
 struct LayerSlice {
   std::int64_t micro_batch = 1;  ///< Sequences, or images.
   std::int64_t tensor = 1, context = 1, expert = 1;
+  std::int64_t expert_tensor = 1;  ///< Ranks that share an expert.
   /// Parts that tensor parallelism leaves whole are split by sequence.
   bool sequence_parallel = false;
   bool fused_attention = true;  ///< Scores never reach memory (FlashAttention).
@@ -68,6 +69,7 @@ struct LayerRow {
   Bytes exchanged{};
   Bytes keys_and_values{};  ///< One device's, which context parallel ranks pass on.
   Bytes routed{};           ///< Sent to experts, and the same amount back; 0 without experts.
+  Bytes routed_together{};  ///< Of all ranks that share experts, which gather and scatter it.
   double experts = 0, active_experts = 0;  ///< Of the whole layer, and for a token.
 };
 

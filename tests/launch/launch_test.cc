@@ -95,6 +95,14 @@ TEST(Launch, ReadsMegatronsDefaults) {
       "");
   EXPECT_NE(experts.find("dense_layers=3"), std::string::npos) << experts;
   EXPECT_NE(experts.find("active_experts=2"), std::string::npos) << experts;
+  // Tensor parallel ranks share experts unless the file says otherwise.
+  const std::string shared = std::string(kLlama) +
+                             "--num-experts 8 --tensor-model-parallel-size 2 "
+                             "--expert-model-parallel-size 4 --bf16 ";
+  EXPECT_EQ(layout_of("p.sh", shared, 8), "dp=4,ep=4,etp=2,global_batch=4,overlap=false,tp=2");
+  EXPECT_EQ(layout_of("p.sh", shared + "--expert-tensor-parallel-size 1", 8),
+            "dp=4,ep=4,etp=1,global_batch=4,overlap=false,tp=2");
+  EXPECT_EQ(refused("p.sh", shared + "--fp16", 8), "p.sh: bf16 and fp16: must not both be given");
 }
 
 /// Megatron-Bridge's sections, and its switches the other way round.
@@ -137,6 +145,21 @@ TEST(Launch, ReadsTorchtitan) {
       "dp=4,framework=torchtitan,global_batch=32,pointwise=eager,pp=2,recompute=full,"
       "recompute_share=0.5,"
       "zero=2");
+  // Its pipeline drains after every local batch.
+  EXPECT_EQ(
+      layout_of("t.toml",
+                "[training]\nlocal_batch_size = 8\nglobal_batch_size = 128\n[parallelism]\n"
+                "pipeline_parallel_degree = 2\ndata_parallel_shard_degree = 4\n"
+                "[activation_checkpoint]\nselective_ac_option = '4'\n"
+                "[compile]\nenable = true\ncomponents = ['loss']\n",
+                0),
+      "dp=4,flushes=4,framework=torchtitan,global_batch=128,pointwise=eager,pp=2,recompute=full,"
+      "recompute_share=0.25,zero=2");
+  EXPECT_EQ(layout_of("t.toml",
+                      "[training]\nlocal_batch_size = 1\n[parallelism]\n"
+                      "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n"
+                      "[activation_checkpoint]\nmode = 'none'\n"),
+            "dp=8,framework=torchtitan,global_batch=8,pointwise=eager,replicas=2,zero=3");
 }
 
 TEST(Launch, ReadsDeepSpeed) {
@@ -153,6 +176,17 @@ TEST(Launch, ReadsDeepSpeed) {
                     16),
             "d.json: the batch of a step must be micro-batch x accumulation x ranks, 3 x 8 x 16, "
             "got 512");
+  // The micro-batch is what the others leave.
+  const std::string of_one = R"("train_batch_size": 512)";
+  EXPECT_EQ(layout_of("d.json", text(of_one), 16),
+            "dp=16,framework=deepspeed,global_batch=512,micro_batch=32,overlap=false,zero=2");
+  EXPECT_EQ(layout_of("d.json", text(of_one + R"(, "gradient_accumulation_steps": 8)"), 16),
+            layout);
+  EXPECT_EQ(
+      refused("d.json", text(of_one + R"(, "gradient_accumulation_steps": 5)"), 16),
+      "d.json: the batch of a step must be a multiple of accumulation x ranks, 5 x 16, got 512");
+  EXPECT_EQ(refused("d.json", text(of_one + R"(, "fp16": {"enabled": true})"), 16),
+            "d.json: fp16.enabled: must be false if bf16.enabled is true");
   EXPECT_EQ(refused("d.json", text(R"("train_micro_batch_size_per_gpu": "auto")"), 8),
             "d.json: train_micro_batch_size_per_gpu: is \"auto\", which a trainer fills in; write "
             "the value that it fills in");
@@ -171,6 +205,8 @@ TEST(Launch, ReadsAccelerate) {
             "dp=16,framework=fsdp,global_batch=64,micro_batch=4,recompute=full,zero=3");
   EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n"),
             "dp=8,framework=fsdp,global_batch=8,recompute=full,zero=2");
+  EXPECT_EQ(layout_of("a.yaml", text + "  fsdp_sharding_strategy: 4\nnum_machines: 2\n"),
+            "dp=8,framework=fsdp,global_batch=8,recompute=full,replicas=2,zero=3");
   EXPECT_EQ(refused("a.yaml", "distributed_type: DEEPSPEED\nx: 1\n").substr(0, 69),
             "a.yaml: distributed_type: must be FSDP, MULTI_GPU or NO, got 'DEEPSPE");
 }
@@ -200,6 +236,8 @@ TEST(Launch, SaysWhatIsWrong) {
   EXPECT_EQ(refused("p.sh", std::string(kLlama) + "--tensor-model-parallel-size 8", 12),
             "p.sh: 12 GPUs must be a multiple of tp x pp x cp, 8 x 1 x 1; --gpus gives another "
             "number");
+  EXPECT_EQ(refused("p.sh", "--num-layers 2 --hidden-size 8 --vocab-size 1"),
+            "p.sh: seq_length: must be in the file, the tokens of a sample");
   EXPECT_EQ(
       refused("p.sh", "--num-layers 2 --hidden-size 8 --tensor-model-parallel-size 0"),
       "p.sh: vocab_size: must be in the file, because the tokenizer, which has it, is not read");
@@ -239,7 +277,9 @@ TEST(Launch, WritesWhatItReads) {
   layout.zero = 3, layout.tensor = 2, layout.sequence_parallel = true, layout.recompute = "full";
   round_trip(programs[0], "p.sh", megatron);
   round_trip(programs[1], "t.toml", titan);
-  layout.zero = 0, layout.pipeline = 2, layout.schedule = "1f1b";
+  layout.replicas = 2;
+  round_trip(programs[1], "t.toml", titan);
+  layout.replicas = 1, layout.zero = 0, layout.pipeline = 2, layout.schedule = "1f1b";
   round_trip(programs[0], "p.sh", megatron);
   round_trip(programs[1], "t.toml", titan);
   round_trip(programs[4], "n.yaml", nanotron);

@@ -105,7 +105,10 @@ class Enumeration {
       for (const std::int64_t expert :
            values_of("ep", base_.expert, divisors(data * context * tensor))) {
         try {
-          space_.step.workload->layers({.tensor = tensor, .context = context, .expert = expert});
+          space_.step.workload->layers({.tensor = tensor,
+                                        .context = context,
+                                        .expert = expert,
+                                        .expert_tensor = expert == 1 ? tensor : 1});
         } catch (const Error& error) {
           note_constraint(1, error.what());
           continue;
@@ -241,6 +244,12 @@ void set_layout(const Candidate& candidate, Layout& layout) {
   layout.zero = candidate.zero;
   layout.sequence_parallel = candidate.sequence_parallel;
   layout.embedding_is_layer = candidate.embedding_is_layer;
+  // Settings of the file that only some layouts can have.
+  if (layout.data * layout.context % layout.replicas != 0) layout.replicas = 1;
+  if (layout.expert_tensor > 1) layout.expert_tensor = layout.tensor;
+  if (layout.data * layout.context * layout.tensor % (layout.expert * layout.of_expert()) != 0)
+    layout.expert_tensor = 1;
+  if (layout.pipeline == 1 || layout.micro_batches() % layout.flushes != 0) layout.flushes = 1;
 }
 
 std::vector<Candidate> candidates_of(const PlanSpace& space) { return Enumeration(space).run(); }

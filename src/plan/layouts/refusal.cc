@@ -35,7 +35,8 @@ void check_layer(const PlanSpace& space, const std::vector<Candidate>& candidate
     double largest = 0;
     for (const LayerRow& row : space.step.workload->layers({.tensor = candidate.tensor,
                                .context = candidate.context,
-                               .expert = candidate.expert}))
+                               .expert = candidate.expert,
+                               .expert_tensor = candidate.expert == 1 ? candidate.tensor : 1}))
       largest = std::max(largest, kWeight * (row.parameters + row.expert_parameters));
     least = std::min(least, largest);
   }

@@ -205,6 +205,7 @@ std::optional<PlannedLayout> plain_layout(PlanSpace space, std::int64_t gpus,
   Layout& layout = space.step.layout;
   layout.tensor = layout.pipeline = layout.context = layout.expert = layout.virtual_stages = 1;
   layout.zero = 0, layout.data = gpus, layout.sequence_parallel = false;
+  layout.replicas = layout.flushes = 1, layout.expert_tensor = 0;
   space.gpus = {gpus};
   for (const char* name : {"tp", "pp", "cp", "ep", "zero"}) space.fixed.insert(name);
   for (const char* name : {"dp", "schedule", "virtual_stages"}) space.fixed.erase(name);

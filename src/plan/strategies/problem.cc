@@ -46,6 +46,7 @@ class LayerPricer {
     Layout& layout = step_.layout;
     layout.pipeline = layout.data = layout.virtual_stages = 1;
     layout.zero = 0, layout.recompute = "none";
+    layout.replicas = layout.flushes = 1;
   }
 
   /// Returns the bytes of a device that tensors may use. The rest is taken by the context, network
