@@ -27,10 +27,10 @@ LaunchSettings read_deepspeed(ConfigReader& config) {
     said.notes.emplace_back("offload_param moves weights in every pass, which is not priced");
   note_not_priced(
       config,
-      {"zero_optimization.zero_hpz_partition_size", "zero_optimization.zero_quantized_weights",
-       "zero_optimization.zero_quantized_gradients", "zero_optimization.mics_shard_size",
-       "zero_optimization.cpu_offload", "tensor_parallel.autotp_size", "sequence_parallel_size",
-       "pipeline.stages", "data_types.grad_accum_dtype"},
+      {"zero_optimization.zero_hpz_partition_size=1", "zero_optimization.zero_quantized_weights",
+       "zero_optimization.zero_quantized_gradients", "zero_optimization.mics_shard_size=-1",
+       "zero_optimization.cpu_offload", "tensor_parallel.autotp_size=0", "sequence_parallel_size=1",
+       "pipeline.stages=auto", "data_types.grad_accum_dtype"},
       said);
   const std::string optimizer = lower_case(config.word({"optimizer.type"}, "adam"));
   if (optimizer.find("adam") == optimizer.npos)

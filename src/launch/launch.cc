@@ -128,8 +128,10 @@ std::vector<std::string> ConfigReader::unread() const {
 void note_not_priced(ConfigReader& config, std::initializer_list<std::string_view> keys,
                      LaunchSettings& said) {
   for (const std::string_view key : keys) {
-    const ConfigValue* const value = config.find({key});
-    if (value == nullptr || lower_case(value->text) == "false" || value->text == "none") continue;
+    const std::size_t equal = std::min(key.find('='), key.size() - 1);
+    const ConfigValue* const value = config.find({key[equal] == '=' ? key.substr(0, equal) : key});
+    if (value == nullptr || value->text == key.substr(equal + 1)) continue;
+    if (lower_case(value->text) == "false" || value->text == "none") continue;
     said.notes.push_back(
         fmt::format("{} changes the step or its memory and is not priced", value->key));
   }
@@ -234,6 +236,24 @@ std::int64_t devices_of(const LaunchSettings& said, const Layout& layout, bool h
   return 0;
 }
 
+/// The micro-batch that the batch of a step leaves.
+std::int64_t micro_batch_left(const LaunchSettings& said, std::int64_t data) {
+  const std::int64_t times = said.accumulation.value_or(1);
+  if (*said.global_batch % (data * times) != 0)
+    throw Error(fmt::format(
+        "the batch of a step must be a multiple of accumulation x ranks, {} x {}, got {}", times,
+        data, *said.global_batch));
+  return *said.global_batch / (data * times);
+}
+
+/// How often a rank with so many samples drains its pipeline.
+std::int64_t flushes_of(const LaunchSettings& said, std::int64_t samples) {
+  if (samples % *said.local_batch != 0)
+    throw Error(fmt::format("the batch of a rank must be a multiple of its local batch, {}, got {}",
+                            *said.local_batch, samples));
+  return samples / *said.local_batch;
+}
+
 }  // namespace
 
 std::string launch_layout(const LaunchFile& file, const std::string& stated, std::int64_t gpus) {
@@ -258,29 +278,16 @@ std::string launch_layout(const LaunchFile& file, const std::string& stated, std
           devices, layout.tensor, layout.pipeline, layout.context));
     const std::int64_t data = devices / others;
     settings["dp"] = data;
-    if (said.micro_batch_follows && !own.contains("micro_batch")) {
-      const std::int64_t each = data * said.accumulation.value_or(1);
-      if (*said.global_batch % each != 0)
-        throw Error(fmt::format(
-            "the batch of a step must be a multiple of accumulation x ranks, {} x {}, got {}",
-            said.accumulation.value_or(1), data, *said.global_batch));
-      settings["micro_batch"] = layout.micro_batch = *said.global_batch / each;
-    }
+    if (said.micro_batch_follows && !own.contains("micro_batch"))
+      settings["micro_batch"] = layout.micro_batch = micro_batch_left(said, data);
     const std::int64_t batch = data * layout.micro_batch * said.accumulation.value_or(1);
     if (said.global_batch && said.accumulation && *said.global_batch != batch)
       throw Error(fmt::format(
           "the batch of a step must be micro-batch x accumulation x ranks, {} x {} x {}, got {}",
           layout.micro_batch, *said.accumulation, data, *said.global_batch));
-    if (said.local_batch && !own.contains("flushes")) {
-      const std::int64_t of_rank =
-          own.value("global_batch", said.global_batch.value_or(batch)) / data;
-      if (of_rank % *said.local_batch != 0)
-        throw Error(fmt::format(
-            "the batch of a step must be a multiple of the local batch x ranks, {} x {}, got {}",
-            *said.local_batch, data, of_rank * data));
-      settings["flushes"] = of_rank / *said.local_batch;
-    }
     if (!own.contains("global_batch")) settings["global_batch"] = said.global_batch.value_or(batch);
+    if (said.local_batch && !own.contains("flushes"))
+      settings["flushes"] = flushes_of(said, settings["global_batch"].get<std::int64_t>() / data);
     return assignments_text(settings);
   });
 }

@@ -182,6 +182,41 @@ bool has_graphs(ConfigReader& config) {
   return (is_old || kind != "none") && !config.has({".cuda_graph_scope"});
 }
 
+void read_dispatch(ConfigReader& config, LaunchSettings& said) {
+  const std::string dispatcher = config.word({".moe_token_dispatcher_type"}, "allgather");
+  said.layout["dispatcher"] = dispatcher == "flex" ? "deepep" : "alltoall";
+  said.layout["overlap_dispatch"] = config.flag({".overlap_moe_expert_parallel_comm"});
+  if (dispatcher == "allgather" && said.layout["ep"] > 1)
+    said.notes.emplace_back(
+        "moe_token_dispatcher_type: allgather, which sends each token to all ranks, is not priced, "
+        "but alltoall");
+}
+
+void read_devices(ConfigReader& config, LaunchSettings& said) {
+  said.gpus = config.known_integer({".world_size"});
+  const auto nodes = config.known_integer({".nnodes", ".num_nodes", ".nodes"});
+  auto of_node = config.known_integer({".nproc_per_node", ".gpus_per_node", ".devices"});
+  if (const ConfigValue* resource = config.find({".gres"}); resource != nullptr && !of_node)
+    of_node = parse_number<std::int64_t>(resource->text.substr(resource->text.rfind(':') + 1));
+  const bool has_nodes = config.has({".nnodes", ".num_nodes", ".nodes"});
+  if (!said.gpus && of_node && (nodes || !has_nodes)) said.gpus = nodes.value_or(1) * *of_node;
+}
+
+void note_settings(ConfigReader& config, LaunchSettings& said) {
+  note_not_priced(
+      config,
+      {".pipeline_model_parallel_layout", ".decoder_first_pipeline_num_layers",
+       ".decoder_last_pipeline_num_layers", ".moe_expert_capacity_factor", ".overlap_param_gather",
+       ".moe_shared_expert_overlap", ".cuda_graph_scope", ".rampup_batch_size", ".window_size",
+       ".grad_reduce_in_bf16", ".use_precision_aware_optimizer",
+       ".num_distributed_optimizer_instances=1", ".use_torch_fsdp2", ".cpu_offloading",
+       ".optimizer_offload_fraction=1.0", ".distribute_saved_activations"},
+      said);
+  const std::string optimizer = config.word({".optimizer"}, "adam");
+  if (optimizer.find("adam") == optimizer.npos)
+    said.notes.push_back(fmt::format("optimizer: Adam's state is priced, not {}'s", optimizer));
+}
+
 LaunchSettings read_megatron(ConfigReader& config) {
   LaunchSettings said;
   const bool has_shape = config.has({".num_layers"}) && config.has({".hidden_size"});
@@ -214,45 +249,22 @@ LaunchSettings read_megatron(ConfigReader& config) {
   said.layout["overlap_exchanges"] = config.flag({".tp_comm_overlap"}) && tensor > 1;
   said.layout["host_optimizer"] = config.flag({".optimizer_cpu_offload"});
   said.layout["cuda_graphs"] = has_graphs(config);
-  const std::string dispatcher = config.word({".moe_token_dispatcher_type"}, "allgather");
-  said.layout["dispatcher"] = dispatcher == "flex" ? "deepep" : "alltoall";
-  if (dispatcher == "allgather" && said.layout["ep"] > 1 && config.form() != ConfigForm::yaml)
-    said.notes.emplace_back(
-        "moe_token_dispatcher_type: the file leaves allgather, which sends every token to all "
-        "ranks; "
-        "alltoall is priced");
-  said.layout["overlap_dispatch"] = config.flag({".overlap_moe_expert_parallel_comm"});
+  read_dispatch(config, said);
   const std::string attention = config.word({".attention_backend"}, "flash");
   said.layout["fused_attention"] = attention != "unfused" && attention != "local" &&
                                    config.word({".transformer_impl"}) != "local";
   said.layout["embedding_is_layer"] =
       stages > 1 && config.flag({".account_for_embedding_in_pipeline_split"});
   read_megatron_recomputation(config, layers, said);
-  said.gpus = config.known_integer({".world_size"});
-  const auto nodes = config.known_integer({".nnodes", ".num_nodes", ".nodes"});
-  auto of_node = config.known_integer({".nproc_per_node", ".gpus_per_node", ".devices"});
-  if (const ConfigValue* resource = config.find({".gres"}); resource != nullptr && !of_node)
-    of_node = parse_number<std::int64_t>(resource->text.substr(resource->text.rfind(':') + 1));
-  const bool has_nodes = config.has({".nnodes", ".num_nodes", ".nodes"});
-  if (!said.gpus && of_node && (nodes || !has_nodes)) said.gpus = nodes.value_or(1) * *of_node;
-  note_not_priced(
-      config,
-      {".pipeline_model_parallel_layout", ".decoder_first_pipeline_num_layers",
-       ".decoder_last_pipeline_num_layers", ".moe_expert_capacity_factor", ".overlap_param_gather",
-       ".moe_shared_expert_overlap", ".cuda_graph_scope", ".rampup_batch_size", ".window_size",
-       ".grad_reduce_in_bf16", ".use_precision_aware_optimizer",
-       ".num_distributed_optimizer_instances", ".use_torch_fsdp2", ".cpu_offloading",
-       ".optimizer_offload_fraction", ".distribute_saved_activations"},
-      said);
-  const std::string optimizer = config.word({".optimizer"}, "adam");
-  if (optimizer.find("adam") == optimizer.npos)
-    said.notes.push_back(fmt::format("optimizer: Adam's state is priced, not {}'s", optimizer));
+  read_devices(config, said);
+  note_settings(config, said);
   return said;
 }
 
 /// Megatron-LM selects interleaving by the number of chunks alone.
 bool megatron_runs(const Layout& layout) {
-  return layout.pipeline == 1 || layout.schedule == "1f1b" || layout.schedule == "interleaved";
+  return layout.flushes * layout.replicas == 1 &&
+         (layout.pipeline == 1 || layout.schedule == "1f1b" || layout.schedule == "interleaved");
 }
 
 std::vector<ConfigChange> megatron_changes(const Layout& layout) {

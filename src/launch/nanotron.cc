@@ -51,19 +51,22 @@ LaunchSettings read_nanotron(ConfigReader& config) {
   said.layout["precision"] = type == "bfloat16" ? "bf16" : type == "float16" ? "fp16" : "fp32";
   said.layout["micro_batch"] = config.integer({"tokens.micro_batch_size"}, 1);
   said.accumulation = config.integer({"tokens.batch_accumulation_per_replica"}, 1);
-  said.sequence = std::to_string(config.stated({"tokens.sequence_length"}, "tokens of a sample"));
+  const std::initializer_list<std::string_view> length = {"tokens.sequence_length"};
+  if (config.has(length)) said.sequence = std::to_string(config.integer(length, 1));
   const nlohmann::json shape = nanotron_shape(config);
   if (shape.contains("hidden_size")) {
     nlohmann::json model = hugging_face_settings(shape);
-    model["sequence"] = std::atoll(said.sequence.c_str());
+    model["sequence"] = config.stated(length, "tokens of a sample");
     said.model = model_text(model), said.sequence.clear();
   }
-  note_not_priced(config, {"optimizer.accumulate_grad_in_fp32", ".sliding_window_size"}, said);
+  note_not_priced(config, {".sliding_window_size"}, said);
+  if (!config.flag({"optimizer.accumulate_grad_in_fp32"}, true))
+    said.notes.emplace_back("optimizer.accumulate_grad_in_fp32: sums in float32 are priced");
   return said;
 }
 
 bool nanotron_runs(const Layout& layout) {
-  return layout.virtual_stages == 1 && layout.zero <= 1 &&
+  return layout.virtual_stages == 1 && layout.zero <= 1 && layout.flushes * layout.replicas == 1 &&
          (layout.pipeline == 1 || layout.schedule == "1f1b" || layout.schedule == "gpipe") &&
          (layout.recompute == "none" || layout.recompute == "full");
 }

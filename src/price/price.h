@@ -66,6 +66,12 @@ struct Layout final : Described {
 
   std::int64_t devices() const { return tensor * pipeline * data * context; }
   std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  /// The part of a step between two times that the pipeline drains.
+  Layout between_flushes() const {
+    Layout part = *this;
+    part.global_batch /= flushes, part.flushes = 1;
+    return part;
+  }
   /// Ranks that share an expert.
   std::int64_t of_expert() const {
     return expert_tensor > 0 ? expert_tensor : (expert == 1 ? tensor : 1);

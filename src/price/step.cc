@@ -266,8 +266,7 @@ class TrainingStep {
   void add_pipeline(const std::vector<StagePrice>& costs, PipelineTime time, StepPrice& price) {
     const auto m = static_cast<double>(layout_.micro_batches());
     const auto stages = static_cast<double>(layout_.pipeline);
-    Layout filled = layout_;  // Between two times that the pipeline drains.
-    filled.global_batch /= layout_.flushes, filled.flushes = 1;
+    const Layout filled = layout_.between_flushes();
     price.step = static_cast<double>(layout_.flushes) * (time == PipelineTime::replayed
                                                              ? pipelines_.us(costs, filled)
                                                              : pipelines_.at_least(costs, filled));
@@ -448,7 +447,8 @@ StepPrice StepPricer::price(const Workload& workload, const Layout& layout,
 
 StepMemory StepPricer::memory(const Workload& workload, const Layout& layout) {
   const LayerTable table = workload.layers(slice_of(layout));
-  return memory_need(table, split_stages(table, layout), layout, impl_->pipelines.shape(layout));
+  return memory_need(table, split_stages(table, layout), layout,
+                     impl_->pipelines.shape(layout.between_flushes()));
 }
 
 Layout StepPricer::fitting(const Workload& workload, Layout layout, const Platform& platform) {

@@ -223,6 +223,16 @@ TEST(Launch, ReadsNanotron) {
   EXPECT_EQ(layout_of("n.yaml", text),
             "dp=4,framework=nanotron,global_batch=64,micro_batch=2,overlap=false,pp=2,"
             "schedule=gpipe,tp=2");
+  std::string unstated = text;
+  unstated.erase(unstated.find("  sequence_length"),
+                 std::string("  sequence_length: 8192\n").size());
+  EXPECT_EQ(refused("n.yaml", unstated),
+            "n.yaml: tokens.sequence_length: must be in the file, the tokens of a sample");
+  // A model of its own brings its own samples.
+  EXPECT_EQ(
+      launch_model(file_of("n.yaml", "parallelism:\n  dp: 4\ntokens:\n  micro_batch_size: 1\n"),
+                   "llama3-8b"),
+      "llama3-8b");
 }
 
 TEST(Launch, SaysWhatIsWrong) {

@@ -232,7 +232,8 @@ const std::vector<std::string>& searched_settings() {
   return names;
 }
 
-void set_layout(const Candidate& candidate, Layout& layout) {
+Layout layout_of(const Candidate& candidate, const Layout& base) {
+  Layout layout = base;
   layout.tensor = candidate.tensor, layout.pipeline = candidate.pipeline;
   layout.data = candidate.data, layout.context = candidate.context;
   layout.expert = candidate.expert, layout.virtual_stages = candidate.virtual_stages;
@@ -244,22 +245,20 @@ void set_layout(const Candidate& candidate, Layout& layout) {
   layout.zero = candidate.zero;
   layout.sequence_parallel = candidate.sequence_parallel;
   layout.embedding_is_layer = candidate.embedding_is_layer;
-  // Settings of the file that only some layouts can have.
   if (layout.data * layout.context % layout.replicas != 0) layout.replicas = 1;
   if (layout.expert_tensor > 1) layout.expert_tensor = layout.tensor;
   if (layout.data * layout.context * layout.tensor % (layout.expert * layout.of_expert()) != 0)
     layout.expert_tensor = 1;
   if (layout.pipeline == 1 || layout.micro_batches() % layout.flushes != 0) layout.flushes = 1;
+  return layout;
 }
 
 std::vector<Candidate> candidates_of(const PlanSpace& space) { return Enumeration(space).run(); }
 
 std::vector<Layout> all_layouts(const PlanSpace& space) {
   std::vector<Layout> layouts;
-  for (const Candidate& candidate : candidates_of(space)) {
-    layouts.push_back(space.step.layout);
-    set_layout(candidate, layouts.back());
-  }
+  for (const Candidate& candidate : candidates_of(space))
+    layouts.push_back(layout_of(candidate, space.step.layout));
   return layouts;
 }
 

@@ -19,8 +19,9 @@ struct Candidate {
   std::int64_t devices() const { return std::int64_t{1} * tensor * pipeline * data * context; }
 };
 
-/// Sets the searched settings and leaves all others unchanged.
-void set_layout(const Candidate& candidate, Layout& layout);
+/// A layout with the searched settings of a candidate; others are those of `base`, or their
+/// defaults if the candidate cannot have them.
+Layout layout_of(const Candidate& candidate, const Layout& base);
 
 /// Returns the candidates in the order of all_layouts(). Throws Error if there are none.
 std::vector<Candidate> candidates_of(const PlanSpace& space);

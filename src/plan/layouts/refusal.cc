@@ -10,12 +10,6 @@
 namespace foretrace {
 namespace {
 
-Layout layout_of(const PlanSpace& space, const Candidate& candidate) {
-  Layout layout = space.step.layout;
-  set_layout(candidate, layout);
-  return layout;
-}
-
 std::string refusal_of(const PlanSpace& space, const Layout& layout,
                        const StepCalibration& calibration) {
   try {
@@ -59,11 +53,11 @@ void refuse_space(const PlanSpace& space, const std::vector<Candidate>& candidat
   }
   if (count == 0)
     throw Error("no layout is left: " +
-                refusal_of(space, layout_of(space, candidates.front()), calibration));
+                refusal_of(space, layout_of(candidates.front(), space.step.layout), calibration));
   check_layer(space, candidates);
   throw Error(fmt::format(
       "no layout is left: memory took the last {} of them; {} needs the least, {} of {}", count,
-      layout_text(layout_of(space, candidates[smallest])),
+      layout_text(layout_of(candidates[smallest], space.step.layout)),
       to_text(Bytes{bounds[smallest].reserved}), to_text(space.limit())));
 }
 

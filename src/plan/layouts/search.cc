@@ -56,7 +56,7 @@ class LayoutSearch {
                    [&](StepCalibration& calibration, std::size_t block, MeasuredStep& step) {
                      if (stop) return;
                      for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
-                       set_layout(candidates_[i], step.layout);
+                       step.layout = layout_of(candidates_[i], space_.step.layout);
                        static_cast<LayoutBound&>(bounds_[i]) = bound_of(calibration, step);
                      }
                      const std::lock_guard lock(mutex);
@@ -90,8 +90,7 @@ class LayoutSearch {
 
  private:
   PlannedLayout planned(std::size_t candidate) {
-    Layout layout = space_.step.layout;
-    set_layout(candidates_[candidate], layout);
+    const Layout layout = layout_of(candidates_[candidate], space_.step.layout);
     return priced_layout(space_, layout, calibration_of(0));
   }
 
@@ -130,7 +129,7 @@ class LayoutSearch {
       for (std::size_t i = begin_of(block); i < begin_of(block + 1); ++i) {
         Bound& bound = bounds_[i];
         if (!bound.is_served || !bound.fits) continue;
-        set_layout(candidates_[i], step.layout);
+        step.layout = layout_of(candidates_[i], space_.step.layout);
         bound.cost = cost_of(space_, bound.us, step.layout.devices());
         for (std::size_t p = 0; p < space_.programs.size(); ++p)
           bound.programs |= static_cast<std::uint8_t>(space_.programs[p]->runs(step.layout) << p);
@@ -169,7 +168,7 @@ class LayoutSearch {
 
   ReplayedLayout replayed(StepCalibration& calibration, std::size_t candidate) const {
     MeasuredStep step = space_.step;
-    set_layout(candidates_[candidate], step.layout);
+    step.layout = layout_of(candidates_[candidate], space_.step.layout);
     const double us = calibration.price(step).us;
     const Bound& bound = bounds_[candidate];
     return {candidate, us, cost_of(space_, us, candidates_[candidate].devices()), bound.reserved,

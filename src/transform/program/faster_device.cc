@@ -20,6 +20,7 @@
 #include <fmt/core.h>
 
 #include "base/contains.h"
+#include "base/numbers/scaling.h"
 #include "foretrace/error.h"
 #include "graph/select.h"
 #include "transform/edit/device_change.h"
